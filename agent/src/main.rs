@@ -1,0 +1,2 @@
+//! The one binary, `berth`.
+fn main() {}

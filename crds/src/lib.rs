@@ -1,0 +1,1 @@
+//! The API types (placeholder while the ground floor is laid).
