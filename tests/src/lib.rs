@@ -1,1 +1,3 @@
-//! Shared by the integration tests.
+//! What the integration tests, the model check and the benchmarks share.
+
+pub mod model;

@@ -1,0 +1,347 @@
+//! The agent's side of a claim: from a wish to an address on the NIC, and back (DESIGN 4).
+//!
+//! Level-triggered and without I/O: [`Host::next`] looks at what was read and says the one thing to do
+//! next; the agent does it, tells [`Host::done`], and looks again. A crash between any two leaves
+//! something that the next look recognises and finishes. `Host` itself is two things: the journal, which
+//! is on disk before its content is used, and a memory that a restart may lose.
+//!
+//! Cost per new address: two writes to the enactment (request, holds), one to the NodeNetworkState
+//! (announcement), one read of the pool (confirmation), two journal writes. At rest: none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::ledger::Ledger;
+use super::names::{CaptureName, NodeUid, PolicyName, PoolName, RequestId};
+use super::record::{Enactment, HostState, Lease, RefusalReason, Request, Slot, SlotKey, Time};
+
+mod claim;
+#[cfg(test)]
+mod tests;
+
+/// How long a confirmation holds good: long enough for a journal write, far shorter than any quarantine.
+pub const CONFIRMED_FOR: Time = 10;
+
+/// One claim of this host: a capture of a policy on a pool.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ClaimKey {
+    pub policy: PolicyName,
+    pub pool: PoolName,
+    pub capture: CaptureName,
+}
+
+impl ClaimKey {
+    pub fn slot(&self) -> SlotKey {
+        SlotKey { pool: self.pool.clone(), capture: self.capture.clone() }
+    }
+}
+
+/// What the journal says of a claim.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Record {
+    pub id: RequestId,
+    /// The Node UID it was made under: the proof of identity when the Node is re-created (rule 7).
+    pub node_uid: NodeUid,
+    pub phase: Phase,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Phase {
+    /// The id may have been sent; nothing is held.
+    Asking { declined: BTreeMap<IpAddr, String> },
+    /// Ours: belongs on the NIC, at boot too.
+    Holding(Lease),
+    /// Was ours when the Node vanished; off the NIC, kept as proof only.
+    Parked(Lease),
+    /// Off the NIC for good; the id is being given back.
+    Releasing,
+}
+
+/// The agent's own state: a journal on disk, and what a restart forgets.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host {
+    pub journal: BTreeMap<ClaimKey, Record>,
+    pub memory: Memory,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Memory {
+    /// The NodeNetworkState was written since this process started.
+    pub reported: bool,
+    /// Granted and about to be used: shown in the NodeNetworkState first.
+    pub announced: BTreeMap<ClaimKey, Lease>,
+    /// Grants that the pool backed, and when.
+    pub confirmed: BTreeMap<ClaimKey, (Lease, Time)>,
+    /// Grants that the pool did not back when asked: not announced until it does.
+    pub doubted: BTreeMap<ClaimKey, Lease>,
+}
+
+/// What the API server said when asked for this host's Node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeSeen {
+    Unreachable,
+    Gone,
+    Is(NodeUid),
+}
+
+/// What one look sees. All of it is read from the API server and the kernel.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    pub now: Time,
+    pub node: &'a NodeSeen,
+    /// The Node is Ready: needed to ask for a new address only (R26).
+    pub ready: bool,
+    /// Claims that the policies selecting this node make, with the literal address where there is one.
+    pub wants: &'a BTreeMap<ClaimKey, Option<IpAddr>>,
+    /// The enactments that bear this host's name, by policy: perhaps a predecessor's.
+    pub enactments: &'a BTreeMap<PolicyName, Enactment>,
+    pub state: Option<&'a HostState>,
+    /// Somebody asks for a new report.
+    pub refresh: bool,
+    /// Pooled addresses on the NICs, told by their mark.
+    pub nic: &'a BTreeSet<IpAddr>,
+    /// A random id, to be used if a new one is needed.
+    pub fresh_id: &'a RequestId,
+}
+
+/// The one thing to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Write (or delete) a journal record, durably.
+    Journal { key: ClaimKey, record: Option<Record> },
+    /// Put the addresses on the NIC, each probed on the wire first.
+    AddToNic { key: ClaimKey, lease: Lease },
+    RemoveFromNic { ips: Vec<IpAddr> },
+    /// Write the NodeNetworkState, guarded by its resourceVersion.
+    Report { node_uid: NodeUid, shows: BTreeSet<IpAddr> },
+    /// Keep in mind that this is about to be used; the report follows.
+    Announce { key: ClaimKey, lease: Lease },
+    /// Read the pool from the API server and see whether it backs the grant.
+    Confirm { key: ClaimKey, lease: Lease },
+    /// Create the enactment, with finalizer, owned by this Node UID.
+    CreateEnactment { policy: PolicyName, node_uid: NodeUid, slots: BTreeMap<SlotKey, Slot> },
+    /// Write the request into the own enactment, guarded by its resourceVersion.
+    WriteRequest { key: ClaimKey, request: Request },
+    /// Remove the slot: the end of a release.
+    RemoveSlot { key: ClaimKey },
+    /// Take the finalizer off and delete the enactment: nothing is held by it.
+    DropEnactment { policy: PolicyName, node_uid: NodeUid },
+    /// Re-key the ledger's entry to this Node UID ([`super::inherit`]).
+    Inherit { key: ClaimKey, id: RequestId, lease: Lease, node_uid: NodeUid },
+}
+
+/// How an action went, where that changes what the host knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Done,
+    /// `AddToNic`: somebody else answers for this address.
+    Taken { ip: IpAddr, mac: String },
+    /// `Confirm`: the pool backs the grant, or not.
+    Backed(bool),
+    /// `Inherit`: it is ours; it is not; or it can't be said now and is asserted instead.
+    Inherited,
+    NotOurs,
+    Asserted,
+}
+
+/// Does the pool back this grant now? The agent's last question before the journal (rule 2).
+pub fn confirms(ledger: Option<&Ledger>, id: &RequestId, lease: &Lease) -> bool {
+    ledger.is_some_and(|ledger| ledger.gives() && ledger.backs(id, lease))
+}
+
+impl Host {
+    /// What a restarted agent knows: its journal.
+    pub fn restarted(&self) -> Self {
+        Self { journal: self.journal.clone(), memory: Memory::default() }
+    }
+
+    /// The next thing to do; `None`: nothing until something changes or a server answers.
+    pub fn next(&self, seen: &Seen<'_>) -> Option<Action> {
+        match seen.node {
+            NodeSeen::Unreachable => self.offline(seen),
+            NodeSeen::Gone => self.node_gone(seen),
+            NodeSeen::Is(uid) => self.online(seen, uid),
+        }
+    }
+
+    /// Without the API the journal is all there is: what is held stays, and comes back after a boot.
+    fn offline(&self, seen: &Seen<'_>) -> Option<Action> {
+        self.journal.iter().find_map(|(key, record)| match &record.phase {
+            Phase::Holding(lease) => add_missing(key, lease, seen),
+            _ => None,
+        })
+    }
+
+    /// The Node is gone: the addresses will be somebody else's after the quarantine (rule 7).
+    fn node_gone(&self, seen: &Seen<'_>) -> Option<Action> {
+        if !seen.nic.is_empty() {
+            return Some(Action::RemoveFromNic { ips: seen.nic.iter().copied().collect() });
+        }
+        self.journal.iter().find_map(|(key, record)| match &record.phase {
+            Phase::Holding(lease) => Some(journal(key, record, Phase::Parked(lease.clone()))),
+            _ => None,
+        })
+    }
+
+    fn online(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
+        self.report(seen, uid)
+            .or_else(|| self.unknown_on_nic(seen, uid))
+            .or_else(|| self.claims(seen, uid))
+            .or_else(|| self.finished_enactment(seen, uid))
+    }
+
+    /// The NodeNetworkState shows what is on NICs, journalled or announced, from the start of the process on.
+    fn report(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
+        let journalled = self.journal.values().filter_map(|record| match &record.phase {
+            Phase::Holding(lease) => Some(lease),
+            _ => None,
+        });
+        let announced = self.memory.announced.iter().filter(|(key, lease)| is_granted(key, lease, seen, uid));
+        let known = journalled.chain(announced.map(|(_, lease)| lease)).flat_map(|lease| lease.ips.iter());
+        let shows: BTreeSet<IpAddr> = seen.nic.iter().chain(known).copied().collect();
+        let said = seen.state.is_some_and(|state| state.node_uid == *uid && state.shows == shows);
+        let due = !self.memory.reported || seen.refresh || !said;
+        due.then(|| Action::Report { node_uid: uid.clone(), shows })
+    }
+
+    /// A marked address that neither the journal nor the own enactment knows is taken off (rule 7).
+    fn unknown_on_nic(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
+        let ips: Vec<IpAddr> = seen.nic.iter().filter(|ip| !self.knows(**ip, seen, uid)).copied().collect();
+        (!ips.is_empty()).then_some(Action::RemoveFromNic { ips })
+    }
+
+    fn knows(&self, ip: IpAddr, seen: &Seen<'_>, uid: &NodeUid) -> bool {
+        let journalled = self
+            .journal
+            .values()
+            .any(|record| matches!(&record.phase, Phase::Holding(lease) if lease.ips.contains(&ip)));
+        let own = seen.enactments.values().filter(|enactment| enactment.node_uid == *uid);
+        journalled
+            || own.flat_map(|enactment| enactment.slots.values()).any(|slot| {
+                let granted = slot.grant.as_ref().map(|grant| &grant.lease);
+                let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
+                granted.into_iter().chain(held).any(|lease| lease.ips.contains(&ip))
+            })
+    }
+
+    fn claims(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
+        let mut keys: BTreeSet<ClaimKey> = self.journal.keys().chain(seen.wants.keys()).cloned().collect();
+        for enactment in seen.enactments.values().filter(|enactment| enactment.node_uid == *uid) {
+            keys.extend(enactment.slots.keys().map(|slot| ClaimKey {
+                policy: enactment.policy.clone(),
+                pool: slot.pool.clone(),
+                capture: slot.capture.clone(),
+            }));
+        }
+        keys.iter().find_map(|key| claim::next(self, key, seen, uid))
+    }
+
+    /// An own enactment that nobody wants and that holds nothing is let go. A predecessor's goes when the
+    /// journal proved the inheritance; otherwise the controller sees to it.
+    fn finished_enactment(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
+        seen.enactments.values().find_map(|enactment| {
+            let of_policy = |key: &&ClaimKey| key.policy == enactment.policy;
+            let records = || self.journal.iter().filter(|(key, _)| of_policy(key)).map(|(_, record)| record);
+            let finished = if enactment.node_uid == *uid {
+                let wanted = seen.wants.keys().any(|key| key.policy == enactment.policy);
+                let idle = enactment.slots.values().all(|slot| slot.request.is_none() && slot.grant.is_none());
+                idle && records().next().is_none() && (!wanted || enactment.deleting.is_some())
+            } else {
+                let held = |record: &Record| matches!(record.phase, Phase::Holding(_));
+                records().any(held) && records().all(|record| record.node_uid == *uid)
+            };
+            let node_uid = enactment.node_uid.clone();
+            finished.then(|| Action::DropEnactment { policy: enactment.policy.clone(), node_uid })
+        })
+    }
+
+    /// Takes in how an action went. Journal changes are applied by the same call that wrote them to disk.
+    pub fn done(&mut self, action: &Action, outcome: &Outcome, now: Time) {
+        match (action, outcome) {
+            (Action::Journal { key, record }, _) => self.journalled(key, record.as_ref()),
+            (Action::Report { .. }, _) => self.memory.reported = true,
+            (Action::Announce { key, lease }, _) => {
+                self.memory.announced.insert(key.clone(), lease.clone());
+            }
+            (Action::Confirm { key, lease }, Outcome::Backed(true)) => {
+                self.memory.doubted.remove(key);
+                if self.memory.announced.get(key) == Some(lease) {
+                    self.memory.confirmed.insert(key.clone(), (lease.clone(), now));
+                }
+            }
+            (Action::Confirm { key, lease }, _) => {
+                self.memory.announced.remove(key);
+                self.memory.confirmed.remove(key);
+                self.memory.doubted.insert(key.clone(), lease.clone());
+            }
+            _ => {}
+        }
+    }
+
+    fn journalled(&mut self, key: &ClaimKey, record: Option<&Record>) {
+        match record {
+            Some(record) => self.journal.insert(key.clone(), record.clone()),
+            None => self.journal.remove(key),
+        };
+        self.memory.announced.remove(key);
+        self.memory.confirmed.remove(key);
+        self.memory.doubted.remove(key);
+    }
+
+    /// What must be journalled after an outcome that changes what is held, if anything.
+    pub fn after(&self, action: &Action, outcome: &Outcome) -> Option<Action> {
+        match (action, outcome) {
+            (Action::AddToNic { key, .. }, Outcome::Taken { ip, mac }) => {
+                let record = self.journal.get(key)?;
+                let declined = BTreeMap::from([(*ip, mac.clone())]);
+                Some(journal(key, record, Phase::Asking { declined }))
+            }
+            (Action::Inherit { key, node_uid, .. }, Outcome::Inherited | Outcome::Asserted) => {
+                let mut record = self.journal.get(key)?.clone();
+                record.node_uid = node_uid.clone();
+                if matches!(record.phase, Phase::Parked(_)) {
+                    // What is not on the NIC can wait until the ledger has an answer.
+                    if *outcome == Outcome::Asserted {
+                        return None;
+                    }
+                    record.phase = Phase::Asking { declined: BTreeMap::new() };
+                }
+                Some(Action::Journal { key: key.clone(), record: Some(record) })
+            }
+            (Action::Inherit { key, .. }, Outcome::NotOurs) => {
+                Some(Action::Journal { key: key.clone(), record: None })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn journal(key: &ClaimKey, record: &Record, phase: Phase) -> Action {
+    Action::Journal { key: key.clone(), record: Some(Record { phase, ..record.clone() }) }
+}
+
+fn add_missing(key: &ClaimKey, lease: &Lease, seen: &Seen<'_>) -> Option<Action> {
+    let missing = lease.ips.iter().any(|ip| !seen.nic.contains(ip));
+    missing.then(|| Action::AddToNic { key: key.clone(), lease: lease.clone() })
+}
+
+fn on_nic(ips: &[IpAddr], seen: &Seen<'_>) -> Option<Action> {
+    let ips: Vec<IpAddr> = ips.iter().filter(|ip| seen.nic.contains(*ip)).copied().collect();
+    (!ips.is_empty()).then_some(Action::RemoveFromNic { ips })
+}
+
+/// Does the own enactment still grant this? What is granted no more is announced no more.
+fn is_granted(key: &ClaimKey, lease: &Lease, seen: &Seen<'_>, uid: &NodeUid) -> bool {
+    let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
+    let grant = own.and_then(|own| own.slots.get(&key.slot())).and_then(|slot| slot.grant.as_ref());
+    grant.is_some_and(|grant| grant.lease == *lease)
+}
+
+/// Is this refusal about something other than the end of a release?
+fn is_refused(slot: &Slot, reason: RefusalReason) -> bool {
+    slot.refused.as_ref().is_some_and(|refused| {
+        refused.reason == reason && slot.request.as_ref().is_some_and(|request| request.id == refused.id)
+    })
+}

@@ -1,0 +1,212 @@
+//! One claim of a host: what to do next about it.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::{
+    Action, CONFIRMED_FOR, ClaimKey, Enactment, Host, Lease, NodeUid, Phase, Record, RefusalReason, Request, Seen,
+    Slot, add_missing, is_refused, journal, on_nic,
+};
+
+pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
+    let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
+    let look = Look { host, key, seen, uid, own, slot: own.and_then(|own| own.slots.get(&key.slot())) };
+    match host.journal.get(key) {
+        None => look.unrecorded(),
+        Some(record) if record.node_uid != *uid => look.inherited(record),
+        Some(record) => match &record.phase {
+            Phase::Releasing => look.releasing(record),
+            Phase::Parked(_) => Some(journal(key, record, Phase::Asking { declined: BTreeMap::new() })),
+            Phase::Asking { .. } if !look.wanted() => look.let_go(record, &[]),
+            Phase::Asking { declined } => look.asking(record, declined),
+            Phase::Holding(lease) if !look.wanted() || look.lost() => look.let_go(record, &lease.ips),
+            Phase::Holding(lease) => look.holding(record, lease),
+        },
+    }
+}
+
+struct Look<'a> {
+    host: &'a Host,
+    key: &'a ClaimKey,
+    seen: &'a Seen<'a>,
+    uid: &'a NodeUid,
+    /// The own enactment of this policy; a predecessor's does not count.
+    own: Option<&'a Enactment>,
+    slot: Option<&'a Slot>,
+}
+
+impl Look<'_> {
+    /// An enactment that is being deleted is finished first, then made anew.
+    fn wanted(&self) -> bool {
+        self.seen.wants.contains_key(self.key) && self.own.is_none_or(|own| own.deleting.is_none())
+    }
+
+    /// The ledger gave our address to another.
+    fn lost(&self) -> bool {
+        self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::HeldByAnother))
+    }
+
+    /// The journal knows nothing: a new claim, or one whose journal was lost.
+    fn unrecorded(&self) -> Option<Action> {
+        let asked = self.slot.and_then(|slot| slot.request.as_ref());
+        if self.wanted() {
+            let may_ask = self.seen.ready && !self.sibling_refused();
+            return may_ask.then(|| self.record(self.seen.fresh_id.clone(), Phase::Asking { declined: BTreeMap::new() }));
+        }
+        let request = asked?;
+        if let Some(off) = on_nic(&self.known_ips(), self.seen) {
+            return Some(off);
+        }
+        Some(self.record(request.id.clone(), Phase::Releasing))
+    }
+
+    /// The Node was re-created under its name; the journal on this disk is the proof (rule 7).
+    fn inherited(&self, record: &Record) -> Option<Action> {
+        match &record.phase {
+            Phase::Asking { .. } | Phase::Releasing => Some(self.forget()),
+            Phase::Holding(lease) if lease.ips.iter().any(|ip| !self.seen.nic.contains(ip)) => {
+                on_nic(&lease.ips, self.seen).or_else(|| Some(journal(self.key, record, Phase::Parked(lease.clone()))))
+            }
+            Phase::Holding(lease) | Phase::Parked(lease) => Some(Action::Inherit {
+                key: self.key.clone(),
+                id: record.id.clone(),
+                lease: lease.clone(),
+                node_uid: self.uid.clone(),
+            }),
+        }
+    }
+
+    /// Off the NIC, then the journal; the report follows by itself, and only then `want: false` (rule 3).
+    fn let_go(&self, record: &Record, ips: &[IpAddr]) -> Option<Action> {
+        on_nic(ips, self.seen).or_else(|| Some(journal(self.key, record, Phase::Releasing)))
+    }
+
+    fn releasing(&self, record: &Record) -> Option<Action> {
+        let ours = self.slot.and_then(|slot| slot.request.as_ref()).filter(|request| request.id == record.id);
+        let Some(request) = ours else { return Some(self.forget()) };
+        if request.want {
+            let request = Request { want: false, holds: None, ..request.clone() };
+            return Some(Action::WriteRequest { key: self.key.clone(), request });
+        }
+        let answered = self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::Released));
+        answered.then(|| Action::RemoveSlot { key: self.key.clone() })
+    }
+
+    fn asking(&self, record: &Record, declined: &BTreeMap<IpAddr, String>) -> Option<Action> {
+        let request = Request {
+            declined: declined.clone(),
+            literal: self.seen.wants.get(self.key).copied().flatten(),
+            ..Request::new(record.id.clone())
+        };
+        if let Some(action) = self.request(&request) {
+            return action;
+        }
+        let grant = self.slot.and_then(|slot| slot.grant.as_ref()).filter(|grant| grant.id == record.id)?;
+        let lease = &grant.lease;
+        if lease.ips.iter().any(|ip| declined.contains_key(ip)) {
+            return None;
+        }
+        if self.sibling_refused() {
+            return self.let_go(record, &[]);
+        }
+        if !self.siblings_granted() {
+            return None;
+        }
+        self.use_grant(record, lease)
+    }
+
+    /// Grant → announced → confirmed → journal (rule 2). What the pool once did not back is asked about
+    /// first and announced only then.
+    fn use_grant(&self, record: &Record, lease: &Lease) -> Option<Action> {
+        let memory = &self.host.memory;
+        if memory.doubted.get(self.key) == Some(lease) {
+            return Some(self.confirm(lease));
+        }
+        if memory.announced.get(self.key) != Some(lease) {
+            return Some(Action::Announce { key: self.key.clone(), lease: lease.clone() });
+        }
+        match memory.confirmed.get(self.key) {
+            Some((confirmed, at)) if confirmed == lease && self.seen.now <= at + CONFIRMED_FOR => {
+                Some(journal(self.key, record, Phase::Holding(lease.clone())))
+            }
+            _ => Some(self.confirm(lease)),
+        }
+    }
+
+    fn holding(&self, record: &Record, lease: &Lease) -> Option<Action> {
+        if let Some(add) = add_missing(self.key, lease, self.seen) {
+            return Some(add);
+        }
+        let request = Request {
+            holds: Some(lease.clone()),
+            literal: self.seen.wants.get(self.key).copied().flatten(),
+            ..Request::new(record.id.clone())
+        };
+        self.request(&request).flatten()
+    }
+
+    /// Brings the request into the own enactment. `None`: it is there. `Some(None)`: it can't be now, since
+    /// a predecessor's enactment still has the name.
+    fn request(&self, request: &Request) -> Option<Option<Action>> {
+        if self.slot.and_then(|slot| slot.request.as_ref()) == Some(request) {
+            return None;
+        }
+        if self.own.is_some() {
+            return Some(Some(Action::WriteRequest { key: self.key.clone(), request: request.clone() }));
+        }
+        if self.seen.enactments.contains_key(&self.key.policy) {
+            return Some(None);
+        }
+        let slot = Slot { request: Some(request.clone()), ..Slot::default() };
+        Some(Some(Action::CreateEnactment {
+            policy: self.key.policy.clone(),
+            node_uid: self.uid.clone(),
+            slots: BTreeMap::from([(self.key.slot(), slot)]),
+        }))
+    }
+
+    /// All captures of a policy or none (rule 1): is another of them refused, so that this one must wait?
+    fn sibling_refused(&self) -> bool {
+        self.siblings().any(|key| {
+            let slot = self.own.and_then(|own| own.slots.get(&key.slot()));
+            slot.is_some_and(|slot| {
+                is_refused(slot, RefusalReason::NoAddress) || is_refused(slot, RefusalReason::NoSuchPool)
+            })
+        })
+    }
+
+    fn siblings_granted(&self) -> bool {
+        self.siblings().all(|key| {
+            let record = self.host.journal.get(key);
+            let holds = record.is_some_and(|record| matches!(record.phase, Phase::Holding(_)));
+            let slot = self.own.and_then(|own| own.slots.get(&key.slot()));
+            let grant = slot.and_then(|slot| slot.grant.as_ref());
+            holds || grant.is_some_and(|grant| record.is_some_and(|record| record.id == grant.id))
+        })
+    }
+
+    fn siblings(&self) -> impl Iterator<Item = &ClaimKey> {
+        self.seen.wants.keys().filter(|key| key.policy == self.key.policy && *key != self.key)
+    }
+
+    /// The addresses that the own enactment knows for this claim.
+    fn known_ips(&self) -> Vec<IpAddr> {
+        let Some(slot) = self.slot else { return Vec::new() };
+        let granted = slot.grant.as_ref().map(|grant| &grant.lease);
+        let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
+        granted.into_iter().chain(held).flat_map(|lease| lease.ips.iter().copied()).collect()
+    }
+
+    fn confirm(&self, lease: &Lease) -> Action {
+        Action::Confirm { key: self.key.clone(), lease: lease.clone() }
+    }
+
+    fn record(&self, id: super::RequestId, phase: Phase) -> Action {
+        let record = Record { id, node_uid: self.uid.clone(), phase };
+        Action::Journal { key: self.key.clone(), record: Some(record) }
+    }
+
+    fn forget(&self) -> Action {
+        Action::Journal { key: self.key.clone(), record: None }
+    }
+}

@@ -1,0 +1,314 @@
+//! Ledgers that must first be proven: new ones, reset ones, and those of a store that went back in time.
+//!
+//! Holders before waiters (rule 5): such a ledger gives nothing until it knows every holder. Only the
+//! controller writes what comes out of here. Cost: O((entries + enactments + shown addresses) log n), one
+//! ledger write.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::ledger::{Entry, EntryKind, EntryState, Ledger, Quarantine, QuarantineReason, SEQUENCE_LEAP};
+use super::names::{NodeUid, PoolName, RequestId};
+use super::record::{Enactment, Lease, Request, SlotKey, Time};
+use super::tend::{Facts, Listings};
+use crate::pool::Pool;
+
+/// A rebuilt ledger, and whom it could not take in.
+#[derive(Debug)]
+pub struct Rebuilt {
+    pub ledger: Ledger,
+    /// Claims to an address that a later claim won; their agents are told by the next `serve`.
+    pub lost: Vec<(RequestId, IpAddr)>,
+    /// Addresses held that no range of the pool covers: reported, never moved (R33, R66).
+    pub outside: Vec<(RequestId, IpAddr)>,
+}
+
+/// How well a claim to an address is founded; the order decides where sequences are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    /// A grant in an enactment that no journal has confirmed.
+    Granted,
+    /// The journal of a host says so.
+    Held,
+    /// It is in the ledger already.
+    Recorded,
+}
+
+struct Candidate {
+    standing: Standing,
+    entry: Entry,
+}
+
+/// Rebuilds a ledger from what enactments and hosts say.
+pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>, now: Time) -> Rebuilt {
+    let mut work = Work { ledger, name, pool, facts, now, winners: BTreeMap::new(), lost: vec![], outside: vec![] };
+    let listings = Listings::new(ledger, facts.enactments);
+    for (ip, entry) in &ledger.allocations {
+        work.recorded(*ip, entry, listings.has(*ip, entry));
+    }
+    for (enactment, key, request, lease, standing) in claims(name, facts.enactments) {
+        work.claimed(enactment, key, request, lease, standing);
+    }
+    work.one_address_per_id();
+    work.observed();
+    let next = Ledger {
+        sequence: highest(ledger, name, facts.enactments) + SEQUENCE_LEAP,
+        rebuilt_for: Some(ledger.pool.clone()),
+        offsets_agree: true,
+        allocations: work.winners.into_iter().map(|(ip, winner)| (ip, winner.entry)).collect(),
+        ..ledger.clone()
+    };
+    Rebuilt { ledger: next, lost: work.lost, outside: work.outside }
+}
+
+/// What a pool on hold learns from its holders' journals (rule 6): asserted sequences decide, and grants
+/// never count. When the time is over the ledger's sequence leaps above all that was seen, and the caller
+/// takes the hold off. `None`: nothing new.
+pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) -> Option<Ledger> {
+    let hold = ledger.hold?;
+    let mut next = ledger.clone();
+    for (enactment, key, request, lease, standing) in claims(name, facts.enactments) {
+        if standing != Standing::Held || !facts.is_live(&enactment.node, &enactment.node_uid) {
+            continue;
+        }
+        for ip in &lease.ips {
+            let asserted = entry_for(enactment, key, request, lease, now);
+            match next.allocations.get(ip) {
+                Some(entry) if entry.request.as_ref() == Some(&request.id) => {
+                    if !entry.is_held() || entry.node_uid != enactment.node_uid {
+                        next.allocations.insert(*ip, Entry { since: entry.since, kind: entry.kind, ..asserted });
+                    }
+                }
+                Some(entry) if entry.sequence >= lease.sequence => {}
+                _ => {
+                    next.allocations.insert(*ip, asserted);
+                }
+            }
+        }
+        set_aside_others(&mut next, &request.id, lease, hold.until);
+    }
+    if now >= hold.until {
+        next.sequence = highest(ledger, name, facts.enactments) + SEQUENCE_LEAP;
+        next.hold = None;
+    } else if next != *ledger {
+        next.sequence += 1;
+    }
+    (next != *ledger).then_some(next)
+}
+
+/// An id holds what its journal names and nothing else (rule 1).
+fn set_aside_others(ledger: &mut Ledger, id: &RequestId, lease: &Lease, until: Time) {
+    for (ip, entry) in &mut ledger.allocations {
+        if entry.is_held_by(id) && !lease.ips.contains(ip) {
+            let quarantine = Quarantine { until, reason: QuarantineReason::Orphan, witness: None };
+            entry.state = EntryState::Quarantined(quarantine);
+        }
+    }
+}
+
+/// Has a server that remembers `remembered` proof that the store went back in time?
+pub fn went_back(ledger: &Ledger, remembered: u64) -> bool {
+    ledger.hold.is_none() && ledger.sequence < remembered
+}
+
+/// A Node re-created under its name takes over what its journal proves to be its own (rule 7).
+#[derive(Debug, PartialEq, Eq)]
+pub enum Inheritance {
+    /// Write this ledger; then the entry is the new Node's.
+    Write(Ledger),
+    /// It is the new Node's already.
+    Done,
+    /// The ledger has no such entry any more: the address is not ours.
+    Lost,
+    /// The pool is rebuilding or on hold: assert by `holds` instead.
+    NotNow,
+}
+
+pub fn inherit(ledger: &Ledger, id: &RequestId, lease: &Lease, uid: &NodeUid) -> Inheritance {
+    if ledger.needs_rebuild() || ledger.hold.is_some() || ledger.deleting {
+        return Inheritance::NotNow;
+    }
+    let mut next = ledger.clone();
+    next.sequence += 1;
+    let mut changed = false;
+    for ip in &lease.ips {
+        let Some(entry) = next.allocations.get_mut(ip) else { return Inheritance::Lost };
+        if entry.request.as_ref() != Some(id) || !entry.is_recoverable() {
+            return Inheritance::Lost;
+        }
+        if !entry.is_held() || entry.node_uid != *uid {
+            entry.node_uid = uid.clone();
+            entry.state = EntryState::Held;
+            entry.sequence = next.sequence;
+            changed = true;
+        }
+    }
+    if changed { Inheritance::Write(next) } else { Inheritance::Done }
+}
+
+struct Work<'a> {
+    ledger: &'a Ledger,
+    name: &'a PoolName,
+    pool: &'a Pool,
+    facts: &'a Facts<'a>,
+    now: Time,
+    winners: BTreeMap<IpAddr, Candidate>,
+    lost: Vec<(RequestId, IpAddr)>,
+    outside: Vec<(RequestId, IpAddr)>,
+}
+
+impl Work<'_> {
+    fn recorded(&mut self, ip: IpAddr, entry: &Entry, listed: bool) {
+        let mut entry = entry.clone();
+        if entry.is_held() && !listed {
+            entry.state = self.quarantined(&entry, QuarantineReason::Orphan);
+        }
+        self.winners.insert(ip, Candidate { standing: Standing::Recorded, entry });
+    }
+
+    fn claimed(&mut self, enactment: &Enactment, key: &SlotKey, request: &Request, lease: &Lease, standing: Standing) {
+        for ip in &lease.ips {
+            if !self.pool.contains(*ip) {
+                self.outside.push((request.id.clone(), *ip));
+                continue;
+            }
+            let mut entry = entry_for(enactment, key, request, lease, self.now);
+            match self.winners.get(ip) {
+                Some(winner) if winner.entry.request.as_ref() == Some(&request.id) => {
+                    if !winner.entry.is_recoverable() || request.declined.contains_key(ip) {
+                        continue;
+                    }
+                    entry = Entry { since: winner.entry.since, kind: winner.entry.kind, sequence: winner.entry.sequence.max(entry.sequence), ..entry };
+                    let standing = winner.standing.max(standing);
+                    self.winners.insert(*ip, Candidate { standing, entry });
+                }
+                Some(winner) if (winner.entry.sequence, winner.standing) >= (entry.sequence, standing) => {
+                    self.lost.push((request.id.clone(), *ip));
+                }
+                other => {
+                    if let Some(id) = other.and_then(|loser| loser.entry.request.clone()) {
+                        self.lost.push((id, *ip));
+                    }
+                    self.winners.insert(*ip, Candidate { standing, entry });
+                }
+            }
+        }
+    }
+
+    /// An id has at most one Held entry in a family (rule 1): what its journal names, else the latest.
+    fn one_address_per_id(&mut self) {
+        let mut best: BTreeMap<(RequestId, bool), (bool, u64, IpAddr)> = BTreeMap::new();
+        for (ip, winner) in self.winners.iter().filter(|(_, winner)| winner.entry.is_held()) {
+            let Some(id) = &winner.entry.request else { continue };
+            let rank = (self.is_asserted(id, *ip), winner.entry.sequence, *ip);
+            let place = best.entry((id.clone(), ip.is_ipv4())).or_insert(rank);
+            *place = rank.max(*place);
+        }
+        let extra: Vec<IpAddr> = self
+            .winners
+            .iter()
+            .filter(|(_, winner)| winner.entry.is_held())
+            .filter(|(ip, winner)| {
+                let id = winner.entry.request.clone();
+                id.and_then(|id| best.get(&(id, ip.is_ipv4()))).is_none_or(|(_, _, best)| best != *ip)
+            })
+            .map(|(ip, _)| *ip)
+            .collect();
+        for ip in extra {
+            self.put_aside(ip, QuarantineReason::Orphan);
+        }
+    }
+
+    /// What live hosts show inside the ranges is in use, whoever says otherwise; only `holds` or a listed
+    /// entry outranks it.
+    fn observed(&mut self) {
+        for state in self.facts.states {
+            if !self.facts.is_live(&state.node, &state.node_uid) {
+                continue;
+            }
+            for ip in state.shows.iter().filter(|ip| self.pool.contains(**ip)) {
+                if self.winners.get(ip).is_some_and(|winner| winner.standing != Standing::Granted) {
+                    continue;
+                }
+                let mut entry = Entry {
+                    node: state.node.clone(),
+                    node_uid: state.node_uid.clone(),
+                    policy: "".into(),
+                    capture: "".into(),
+                    request: None,
+                    sequence: self.ledger.sequence,
+                    since: self.now,
+                    kind: EntryKind::Dynamic,
+                    state: EntryState::Held,
+                };
+                entry.state = self.quarantined(&entry, QuarantineReason::Observed);
+                self.winners.insert(*ip, Candidate { standing: Standing::Recorded, entry });
+            }
+        }
+    }
+
+    fn put_aside(&mut self, ip: IpAddr, reason: QuarantineReason) {
+        let Some(entry) = self.winners.get(&ip).map(|winner| winner.entry.clone()) else { return };
+        let state = self.quarantined(&entry, reason);
+        if let Some(winner) = self.winners.get_mut(&ip) {
+            winner.entry.state = state;
+        }
+    }
+
+    fn quarantined(&self, entry: &Entry, reason: QuarantineReason) -> EntryState {
+        let witness = self.facts.state_of(&entry.node_uid).map(|state| state.stamp.clone());
+        EntryState::Quarantined(Quarantine { until: self.now + self.pool.quarantine(), reason, witness })
+    }
+
+    fn is_asserted(&self, id: &RequestId, ip: IpAddr) -> bool {
+        claims(self.name, self.facts.enactments)
+            .any(|(_, _, request, lease, standing)| standing == Standing::Held && request.id == *id && lease.ips.contains(&ip))
+    }
+}
+
+/// Every address that a wanting request of this pool holds by its journal, or else was granted.
+fn claims<'a>(
+    pool: &'a PoolName,
+    enactments: &'a [Enactment],
+) -> impl Iterator<Item = (&'a Enactment, &'a SlotKey, &'a Request, &'a Lease, Standing)> {
+    enactments.iter().flat_map(move |enactment| {
+        enactment.slots.iter().filter(move |(key, _)| key.pool == *pool).filter_map(move |(key, slot)| {
+            let request = slot.request.as_ref().filter(|request| request.want)?;
+            if let Some(lease) = &request.holds {
+                return Some((enactment, key, request, lease, Standing::Held));
+            }
+            let grant = slot.grant.as_ref().filter(|grant| grant.id == request.id)?;
+            Some((enactment, key, request, &grant.lease, Standing::Granted))
+        })
+    })
+}
+
+/// The highest sequence anybody has spoken of.
+fn highest(ledger: &Ledger, pool: &PoolName, enactments: &[Enactment]) -> u64 {
+    let asserted = enactments
+        .iter()
+        .flat_map(|enactment| enactment.slots.iter())
+        .filter(|(key, _)| key.pool == *pool)
+        .flat_map(|(_, slot)| {
+            let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
+            [held, slot.grant.as_ref().map(|grant| &grant.lease)]
+        })
+        .flatten()
+        .map(|lease| lease.sequence);
+    let recorded = ledger.allocations.values().map(|entry| entry.sequence);
+    asserted.chain(recorded).fold(ledger.sequence, u64::max)
+}
+
+fn entry_for(enactment: &Enactment, key: &SlotKey, request: &Request, lease: &Lease, now: Time) -> Entry {
+    Entry {
+        node: enactment.node.clone(),
+        node_uid: enactment.node_uid.clone(),
+        policy: enactment.policy.clone(),
+        capture: key.capture.clone(),
+        request: Some(request.id.clone()),
+        sequence: lease.sequence,
+        since: now,
+        kind: if request.literal.is_some() { EntryKind::Static } else { EntryKind::Dynamic },
+        state: EntryState::Held,
+    }
+}

@@ -1,0 +1,125 @@
+//! What the API objects say about claims: request, grant and refusal in an enactment, and the state a
+//! host reports. Plain data; the agent converts CRD types to these and back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::names::{
+    CaptureName, EnactmentUid, NodeName, NodeUid, PolicyName, PoolName, PoolUid, RequestId, Stamp,
+};
+
+/// Seconds since the epoch, passed in by the caller: this module has no clock.
+pub type Time = u64;
+
+/// Addresses as a holder knows them: one, or one of each family, always given and lost together (R92).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Lease {
+    pub ips: Vec<IpAddr>,
+    /// The ledger's sequence when it was given: of two claims to one address the higher is the later.
+    pub sequence: u64,
+    pub pool: PoolUid,
+}
+
+/// What an agent asks for, in its own enactment. Written by the agent alone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Request {
+    pub id: RequestId,
+    /// `false` is final: an id that was let go never wants again (rule 3).
+    pub want: bool,
+    /// What the journal on the host's disk says is held: the assertion that outlives the store (rule 6).
+    pub holds: Option<Lease>,
+    /// Addresses found in use on the wire, with the foreign MAC (rule 10).
+    pub declined: BTreeMap<IpAddr, String>,
+    /// A literal address of the policy that falls into the pool's range (rule 11).
+    pub literal: Option<IpAddr>,
+}
+
+impl Request {
+    pub fn new(id: RequestId) -> Self {
+        Self { id, want: true, holds: None, declined: BTreeMap::new(), literal: None }
+    }
+}
+
+/// What a server of claims answers. Written by it alone, and only where the id is still wanted (rule 2).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Grant {
+    pub id: RequestId,
+    pub lease: Lease,
+}
+
+/// Why a request was not granted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Refusal {
+    pub id: RequestId,
+    pub reason: RefusalReason,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum RefusalReason {
+    /// The id was let go and the ledger no longer has it: the end of a release, not a failure.
+    Released,
+    /// The address that the request says it holds belongs to another holder: take it off the NIC.
+    HeldByAnother,
+    /// Nothing free now; served as soon as there is room.
+    NoAddress,
+    /// No pool of that name.
+    NoSuchPool,
+}
+
+/// Where a claim stands inside an enactment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SlotKey {
+    pub pool: PoolName,
+    pub capture: CaptureName,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Slot {
+    pub request: Option<Request>,
+    pub grant: Option<Grant>,
+    pub refused: Option<Refusal>,
+}
+
+/// An enactment as far as claims are concerned.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Enactment {
+    pub uid: EnactmentUid,
+    pub node: NodeName,
+    /// The Node UID in the owner reference: whose it is, whatever its name says.
+    pub node_uid: NodeUid,
+    pub policy: PolicyName,
+    /// Since when it is being deleted; its finalizer holds it until its addresses are free.
+    pub deleting: Option<Time>,
+    pub slots: BTreeMap<SlotKey, Slot>,
+}
+
+impl Enactment {
+    /// Does it list this entry: a grant of this address and id, or a request that wants this id?
+    ///
+    /// The caller adds "and has no other Held entry" for the second half (rule 4).
+    pub fn grants(&self, id: &RequestId, ip: IpAddr) -> bool {
+        self.slots
+            .values()
+            .filter_map(|slot| slot.grant.as_ref())
+            .any(|grant| grant.id == *id && grant.lease.ips.contains(&ip))
+    }
+
+    pub fn wants(&self, id: &RequestId) -> bool {
+        self.slots
+            .values()
+            .filter_map(|slot| slot.request.as_ref())
+            .any(|request| request.id == *id && request.want)
+    }
+}
+
+/// What a host's NodeNetworkState says of pooled addresses: on NICs, journalled or announced (rule 2).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostState {
+    pub node: NodeName,
+    pub node_uid: NodeUid,
+    pub stamp: Stamp,
+    pub shows: BTreeSet<IpAddr>,
+}

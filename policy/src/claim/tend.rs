@@ -1,0 +1,215 @@
+//! Tending a ledger: what the controller takes back without its holder's word (rule 4).
+//!
+//! Nothing is freed at once: an entry is quarantined first, and freed when the quarantine is over and the
+//! proof still stands. The facts must be read from the API server itself *after* the ledger that guards
+//! the write; a cache may only be used to decide that a look is worth it.
+//!
+//! Cost: O((entries + enactments) log n) per look, one ledger write when something changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::ledger::{Entry, EntryState, Ledger, Quarantine, QuarantineReason};
+use super::names::{NodeName, NodeUid, RequestId};
+use super::record::{Enactment, HostState, Time};
+
+/// What the API server says, read after the ledger.
+#[derive(Clone, Copy)]
+pub struct Facts<'a> {
+    pub nodes: &'a BTreeMap<NodeName, NodeUid>,
+    pub enactments: &'a [Enactment],
+    pub states: &'a [HostState],
+    /// Nodes whose deletion was seen happening: they don't count towards the brake.
+    pub witnessed: &'a BTreeSet<NodeUid>,
+    /// The administrator's word for a batch of this size (`nmstate.io/confirm-release`).
+    pub confirmed: Option<usize>,
+}
+
+impl Facts<'_> {
+    /// Being deleted or NotReady is not gone: only NotFound, or another UID under the name, is.
+    pub fn is_live(&self, node: &NodeName, uid: &NodeUid) -> bool {
+        self.nodes.get(node) == Some(uid)
+    }
+
+    pub(super) fn state_of(&self, uid: &NodeUid) -> Option<&HostState> {
+        self.states.iter().find(|state| state.node_uid == *uid)
+    }
+}
+
+/// What one look at a ledger comes to.
+#[derive(Debug, Default)]
+pub struct Tended {
+    /// The ledger to write, if anything changed.
+    pub ledger: Option<Ledger>,
+    pub quarantined: Vec<IpAddr>,
+    pub freed: Vec<IpAddr>,
+    /// Live Nodes whose agent must report anew before their entries can be freed.
+    pub ask_word: BTreeSet<NodeName>,
+    pub braked: Option<Brake>,
+}
+
+/// Too many holders vanished unseen: somebody has to say that this is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brake {
+    pub vanished: usize,
+    pub allowed: usize,
+}
+
+/// More unwitnessed deletions at once than this stop: 5 % of the holders, but three at least, since losing
+/// three nodes is an ordinary bad day in a small cluster.
+pub fn brake_limit(holders: usize) -> usize {
+    (holders / 20).max(3)
+}
+
+/// Quarantines what lost its holder, frees what has been quarantined long enough.
+pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> Tended {
+    let mut tended = Tended::default();
+    // An unproven ledger, or one that may be from the past, is in no state to take anything from anybody.
+    if ledger.needs_rebuild() || ledger.hold.is_some() || ledger.deleting {
+        return tended;
+    }
+    let look = Look { ledger, facts, listings: Listings::new(ledger, facts.enactments), now };
+    tended.braked = look.brake();
+    let mut next = ledger.clone();
+    for (ip, entry) in &ledger.allocations {
+        match look.verdict(*ip, entry) {
+            Verdict::Keep => {}
+            Verdict::AskWord => {
+                tended.ask_word.insert(entry.node.clone());
+            }
+            Verdict::Quarantine(QuarantineReason::NodeGone)
+                if tended.braked.is_some() && !facts.witnessed.contains(&entry.node_uid) => {}
+            Verdict::Quarantine(reason) => {
+                if reason != QuarantineReason::NodeGone {
+                    tended.ask_word.insert(entry.node.clone());
+                }
+                let witness = facts.state_of(&entry.node_uid).map(|state| state.stamp.clone());
+                let state = EntryState::Quarantined(Quarantine { until: now + quarantine, reason, witness });
+                next.allocations.insert(*ip, Entry { state, ..entry.clone() });
+                tended.quarantined.push(*ip);
+            }
+            Verdict::Free => {
+                next.allocations.remove(ip);
+                tended.freed.push(*ip);
+            }
+        }
+    }
+    if !tended.quarantined.is_empty() || !tended.freed.is_empty() {
+        next.sequence += 1;
+        tended.ledger = Some(next);
+    }
+    tended
+}
+
+/// May a vanished Node's enactment lose its finalizer? When its entries are free; where its pool does not
+/// exist, after one quarantine, so that a pool created meanwhile still learns of it.
+pub fn may_finish<'a>(
+    enactment: &Enactment,
+    ledger_of: impl Fn(&super::names::PoolName) -> Option<&'a Ledger>,
+    quarantine: Time,
+    now: Time,
+) -> bool {
+    let Some(since) = enactment.deleting else { return false };
+    enactment.slots.iter().all(|(key, slot)| {
+        let ids = [slot.request.as_ref().map(|r| &r.id), slot.grant.as_ref().map(|g| &g.id)];
+        match ledger_of(&key.pool) {
+            Some(ledger) if ledger.needs_rebuild() || ledger.hold.is_some() => false,
+            Some(ledger) => {
+                !ledger.allocations.values().any(|entry| ids.iter().flatten().any(|id| entry.request.as_ref() == Some(id)))
+            }
+            None => now >= since + quarantine,
+        }
+    })
+}
+
+enum Verdict {
+    Keep,
+    AskWord,
+    Quarantine(QuarantineReason),
+    Free,
+}
+
+struct Look<'a> {
+    ledger: &'a Ledger,
+    facts: &'a Facts<'a>,
+    listings: Listings,
+    now: Time,
+}
+
+impl Look<'_> {
+    fn verdict(&self, ip: IpAddr, entry: &Entry) -> Verdict {
+        let live = self.facts.is_live(&entry.node, &entry.node_uid);
+        let listed = self.listings.has(ip, entry);
+        match &entry.state {
+            EntryState::Held if !live => Verdict::Quarantine(QuarantineReason::NodeGone),
+            EntryState::Held if !listed => Verdict::Quarantine(QuarantineReason::Orphan),
+            EntryState::Held => Verdict::Keep,
+            EntryState::Quarantined(quarantine) => self.quarantined(ip, entry, quarantine, live, listed),
+        }
+    }
+
+    fn quarantined(&self, ip: IpAddr, entry: &Entry, quarantine: &Quarantine, live: bool, listed: bool) -> Verdict {
+        let spoken = self.facts.state_of(&entry.node_uid).filter(|state| Some(&state.stamp) != quarantine.witness.as_ref());
+        if live && listed && entry.is_recoverable() {
+            return Verdict::Keep;
+        }
+        match (live, spoken) {
+            (true, None) => Verdict::AskWord,
+            _ if self.now < quarantine.until => Verdict::Keep,
+            (true, Some(state)) if state.shows.contains(&ip) => Verdict::Keep,
+            _ => Verdict::Free,
+        }
+    }
+
+    fn brake(&self) -> Option<Brake> {
+        let held = || self.ledger.allocations.values().filter(|entry| entry.is_held());
+        let vanished = held()
+            .filter(|entry| !self.facts.is_live(&entry.node, &entry.node_uid))
+            .filter(|entry| !self.facts.witnessed.contains(&entry.node_uid))
+            .count();
+        let allowed = brake_limit(held().count());
+        (vanished > allowed && self.facts.confirmed != Some(vanished)).then_some(Brake { vanished, allowed })
+    }
+}
+
+/// Which entries the enactments list: a grant of this address and id, or a request wanting this id that has
+/// no other entry Held in that family.
+pub(super) struct Listings {
+    granted: BTreeSet<(NodeUid, RequestId, IpAddr)>,
+    wanted: BTreeSet<(NodeUid, RequestId)>,
+    /// The one entry of an id and family that a mere wish may stand for.
+    first: BTreeMap<(RequestId, bool), IpAddr>,
+}
+
+impl Listings {
+    pub(super) fn new(ledger: &Ledger, enactments: &[Enactment]) -> Self {
+        let mut listings = Self { granted: BTreeSet::new(), wanted: BTreeSet::new(), first: BTreeMap::new() };
+        for enactment in enactments {
+            for slot in enactment.slots.values() {
+                if let Some(grant) = &slot.grant {
+                    let keys = grant.lease.ips.iter().map(|ip| (enactment.node_uid.clone(), grant.id.clone(), *ip));
+                    listings.granted.extend(keys);
+                }
+                if let Some(request) = slot.request.as_ref().filter(|request| request.want) {
+                    listings.wanted.insert((enactment.node_uid.clone(), request.id.clone()));
+                }
+            }
+        }
+        // Held ones first: a wish stands for what is held, and for what is quarantined only if nothing is.
+        for held in [true, false] {
+            for (ip, entry) in ledger.allocations.iter().filter(|(_, entry)| entry.is_held() == held) {
+                if let Some(id) = entry.request.as_ref().filter(|_| entry.is_recoverable()) {
+                    listings.first.entry((id.clone(), ip.is_ipv4())).or_insert(*ip);
+                }
+            }
+        }
+        listings
+    }
+
+    pub(super) fn has(&self, ip: IpAddr, entry: &Entry) -> bool {
+        let Some(id) = &entry.request else { return false };
+        self.granted.contains(&(entry.node_uid.clone(), id.clone(), ip))
+            || (self.wanted.contains(&(entry.node_uid.clone(), id.clone()))
+                && self.first.get(&(id.clone(), ip.is_ipv4())) == Some(&ip))
+    }
+}

@@ -1,0 +1,75 @@
+//! What may go wrong, and which rules can be broken on purpose to test the checker.
+
+use std::fmt;
+
+/// A fault that a schedule may contain once; what recovers from it (a restart, a re-creation) is an ordinary
+/// move that may or may not follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    AgentCrash,
+    AgentPause,
+    /// An agent cut off from the API server, at boot too.
+    Partition,
+    HostOff,
+    NodeDeleted,
+    JournalLost,
+    PolicyDeleted,
+    PoolDeleted,
+    Reset,
+    EnactmentDeleted,
+    StoreRestored,
+    WireTaken,
+}
+
+impl Fault {
+    pub const ALL: [Fault; 12] = [
+        Fault::AgentCrash,
+        Fault::AgentPause,
+        Fault::Partition,
+        Fault::HostOff,
+        Fault::NodeDeleted,
+        Fault::JournalLost,
+        Fault::PolicyDeleted,
+        Fault::PoolDeleted,
+        Fault::Reset,
+        Fault::EnactmentDeleted,
+        Fault::StoreRestored,
+        Fault::WireTaken,
+    ];
+
+    /// Every fault alone, then every pair, a fault twice included.
+    pub fn sets() -> Vec<Vec<Fault>> {
+        let mut sets: Vec<Vec<Fault>> = vec![vec![]];
+        sets.extend(Self::ALL.map(|fault| vec![fault]));
+        for (i, first) in Self::ALL.iter().enumerate() {
+            sets.extend(Self::ALL[i..].iter().map(|second| vec![*first, *second]));
+        }
+        sets
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+/// A rule broken on purpose. The protocol's code is left as it is: the world around it lies, so that what
+/// the rule promises no longer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Breach {
+    /// Rule 1: ids are not made once; a host uses the same one again.
+    IdsUsedAgain,
+    /// Rule 2: the grant is used without asking the pool.
+    Unconfirmed,
+    /// Rule 3: the address stays on the NIC until the release is over.
+    ReleasedBeforeOff,
+    /// Rule 4: freed without the agent's word.
+    FreedWithoutWord,
+    /// Rule 5: a new pool gives before it is rebuilt.
+    GivesUnbuilt,
+    /// Rule 6: a restored store is not put on hold.
+    NoHold,
+    /// Rule 7: a Node re-created under its name inherits without proof.
+    InheritsByName,
+}

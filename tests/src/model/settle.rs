@@ -1,0 +1,70 @@
+//! After the faults: one fair schedule to its end, and what must hold there.
+
+use std::net::IpAddr;
+
+use super::moves::Move;
+use super::world::{Agent, Config, World};
+
+impl World {
+    /// The next state of the fair schedule: what stopped comes back, agents before the controller, the clock
+    /// last. `None`: nothing happens any more.
+    pub(super) fn settle_step(&self, config: &Config) -> Option<World> {
+        let hosts = 0..self.hosts.len();
+        let recoveries = hosts.clone().flat_map(|h| [Move::Boot(h), Move::Start(h), Move::Resume(h), Move::Heal(h)]);
+        let agents = hosts.map(Move::Agent);
+        recoveries.chain(agents).chain([Move::Lead, Move::Tick]).find_map(|step| {
+            let mut next = self.after(step, config)?;
+            next.normalise();
+            (next != *self).then_some(next)
+        })
+    }
+
+    /// The world with the faults over and the rival gone: where a fair schedule starts.
+    pub(super) fn calm(&self) -> World {
+        let mut calm = self.clone();
+        calm.left.clear();
+        calm.rival = Default::default();
+        calm.backup = None;
+        calm.peeks = 0;
+        calm
+    }
+
+    /// What is wrong with a world in which nothing happens any more.
+    pub(super) fn unsettled(&self, config: &Config) -> Option<String> {
+        let wanting = |host: usize| self.store.policy && self.store.nodes.contains_key(&self.hosts[host].name);
+        for host in 0..self.hosts.len() {
+            let world = &self.hosts[host];
+            if world.agent != Agent::Running {
+                return Some(format!("agent {} never came back", world.name));
+            }
+            if !wanting(host) && !world.nic.is_empty() {
+                return Some(format!("{} still has {:?} on its NIC", world.name, world.nic));
+            }
+            if let Some(why) = world.nic.iter().find_map(|ip| self.unbacked(host, *ip)) {
+                return Some(why);
+            }
+        }
+        let Some(ledger) = self.store.ledger() else { return None };
+        for (ip, entry) in &ledger.allocations {
+            let used = self.hosts.iter().any(|host| host.nic.contains(ip) && host.name == entry.node);
+            if !used && !self.wire.contains(ip) {
+                return Some(format!("{ip} is in the ledger for {} but on no NIC: leaked", entry.node));
+            }
+        }
+        let usable = config.ips().filter(|ip| !self.wire.contains(ip)).count();
+        let wanted = (0..self.hosts.len()).filter(|host| wanting(*host)).count();
+        let served = self.hosts.iter().filter(|host| !host.nic.is_empty()).count();
+        (served < usable.min(wanted)).then(|| format!("{served} of {wanted} served, {usable} addresses usable"))
+    }
+
+    /// Is an address on a NIC that the ledger does not hold for this host's id?
+    pub(super) fn unbacked(&self, host: usize, ip: IpAddr) -> Option<String> {
+        let name = &self.hosts[host].name;
+        let Some((_, record)) = self.holder_of(host, ip) else {
+            return Some(format!("{ip} is on the NIC of {name}, but not in its journal"));
+        };
+        let ledger = self.store.ledger()?;
+        let held = ledger.allocations.get(&ip).is_some_and(|entry| entry.is_held_by(&record.id));
+        (!held).then(|| format!("{ip} is on the NIC of {name}, but not Held by {}", record.id))
+    }
+}
