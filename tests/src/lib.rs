@@ -1,1 +1,3 @@
-//! Shared by the integration tests.
+//! Shared by the integration tests and the benchmarks.
+
+pub mod bench;

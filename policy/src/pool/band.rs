@@ -3,8 +3,6 @@
 //! A band steers the choice and nothing else: no stored byte depends on it, so it may be switched at
 //! any time (R54). It applies to each range by itself (R80).
 
-use serde::Serialize;
-
 /// Never fewer, where there is a band at all; also the size up to which there is none (D10).
 const MIN: u128 = 16;
 /// One address in sixteen.
@@ -13,7 +11,7 @@ const STEP: u128 = 16;
 const MAX: u128 = 256;
 
 /// `spec.staticBand`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StaticBand {
     /// KEP-3070's formula.
     #[default]
