@@ -1,0 +1,333 @@
+//! What is given, what never is, and what a refusal says.
+
+use super::*;
+
+/// R3: .1 to .10 without .4 and .7 is eight addresses, then exhaustion.
+#[test]
+fn r3_eight_and_no_more() {
+    let pool = pool(
+        "range: {cidr: 10.10.10.0/24, start: 10.10.10.1, end: 10.10.10.10, exclude: [10.10.10.4, 10.10.10.7]}",
+    );
+    let mut taken = Taken::new(&pool);
+    let mut given = drain(&pool, &mut taken);
+    given.sort();
+    assert_eq!(
+        given,
+        [1, 2, 3, 5, 6, 8, 9, 10].map(|n| ip(&format!("10.10.10.{n}")))
+    );
+    assert_eq!(
+        next(&pool, &taken, "node99").unwrap_err().to_string(),
+        "pool traffic-1 is exhausted: no address left for node node99 in range default (IPv4); add a range, or free addresses"
+    );
+}
+
+#[test]
+fn r3_exclusions_may_be_networks() {
+    let pool = pool("range: {cidr: 10.0.0.0/28, exclude: [10.0.0.8/29, 10.0.0.1]}");
+    assert_eq!(drain(&pool, &mut Taken::new(&pool)).len(), 6);
+    assert_eq!(pool.capacity(), 6);
+}
+
+/// R19: the prefix length is the CIDR's; gateway and attributes come along.
+#[test]
+fn r19_prefix_length_gateway_and_attributes() {
+    let pool = pool(
+        "ranges: [{name: rack-1, cidr: 10.10.10.0/24, start: 10.10.10.1, end: 10.10.10.10, gateway: 10.10.10.254, attributes: {vlan: '120'}}]",
+    );
+    let choice = next(&pool, &Taken::new(&pool), "node01").unwrap();
+    let given = choice.v4.clone().unwrap();
+    assert_eq!(
+        (given.prefix_length, given.gateway),
+        (24, Some(ip("10.10.10.254")))
+    );
+    assert_eq!(
+        (choice.range.as_str(), choice.kind, choice.v6),
+        ("rack-1", Kind::Dynamic, None)
+    );
+    assert_eq!(choice.attributes, labels(&[("vlan", "120")]));
+    assert_eq!(
+        pool.explain(ip("10.10.10.254")),
+        Status::Gateway {
+            range: "rack-1".into()
+        }
+    );
+}
+
+/// R53: the same node finds the same address after a total loss of state; others' exclusions don't move it.
+#[test]
+fn r53_the_choice_is_stable() {
+    let small = pool("range: {cidr: 10.0.0.0/16}");
+    let more = pool(
+        "{range: {cidr: 10.0.0.0/16, exclude: [10.0.0.0/24]}, reservations: [{node: other, ip: 10.0.200.7}]}",
+    );
+    let (a, b) = (Taken::new(&small), Taken::new(&more));
+    let (mut same, mut distinct) = (0, std::collections::BTreeSet::new());
+    for i in 0..100 {
+        let node = format!("node{i}");
+        let first = next(&small, &a, &node).unwrap();
+        assert_eq!(next(&small, &a, &node).unwrap(), first);
+        same += u32::from(next(&more, &b, &node).unwrap() == first);
+        distinct.insert(address(&first));
+    }
+    assert!(same >= 99, "{same} of 100 kept their address");
+    assert!(distinct.len() >= 98, "{} distinct of 100", distinct.len());
+}
+
+#[test]
+fn a_reservation_comes_first_and_is_nobody_elses() {
+    let pool = pool(
+        "{range: {cidr: 10.0.0.0/29}, reservations: [{node: node01, ip: 10.0.0.3}, {node: node01, ip: 10.0.0.5}]}",
+    );
+    let mut taken = Taken::new(&pool);
+    let mut mine = || {
+        let choice = next(&pool, &taken, "node01").unwrap();
+        taken.insert(address(&choice));
+        (choice.kind, address(&choice))
+    };
+    assert_eq!(mine(), (Kind::Reserved, ip("10.0.0.3")));
+    assert_eq!(mine(), (Kind::Reserved, ip("10.0.0.5")));
+    assert_eq!(mine().0, Kind::Dynamic);
+    let mut others = Taken::new(&pool);
+    let given = drain(&pool, &mut others);
+    assert_eq!(given.len(), 4);
+    assert!(!given.contains(&ip("10.0.0.3")) && !given.contains(&ip("10.0.0.5")));
+    assert_eq!(pool.capacity(), 6);
+    assert_eq!(
+        pool.explain(ip("10.0.0.3")),
+        Status::Reserved {
+            node: "node01".into()
+        }
+    );
+    let exactly = |node| {
+        next_of(
+            &pool,
+            &Taken::new(&pool),
+            &Barred::default(),
+            node,
+            Want::Exactly(ip("10.0.0.3")),
+        )
+    };
+    assert_eq!(exactly("node01").unwrap().kind, Kind::Reserved);
+    assert_eq!(
+        exactly("node02").unwrap_err().to_string(),
+        "10.0.0.3 of pool traffic-1 is reserved for node node01"
+    );
+}
+
+/// A reservation beats selector and rank, not a drain.
+#[test]
+fn a_reservation_names_its_range() {
+    let yaml = |state: &str| {
+        format!(
+            "{{ranges: [{{name: all, cidr: 10.0.0.0/28}}, {{name: vip, cidr: 10.0.1.0/24, state: {state},
+              nodeSelector: {{nodeSelectorTerms: [{{matchExpressions: [{{key: vip, operator: Exists}}]}}]}}}}],
+              reservations: [{{node: node01, ip: 10.0.1.9}}]}}"
+        )
+    };
+    let active = pool(&yaml("Active"));
+    let choice = next(&active, &Taken::new(&active), "node01").unwrap();
+    assert_eq!((choice.range.as_str(), address(&choice)), ("vip", ip("10.0.1.9")));
+    let draining = pool(&yaml("Draining"));
+    assert_eq!(
+        next(&draining, &Taken::new(&draining), "node01").unwrap().range,
+        "all"
+    );
+}
+
+#[test]
+fn declined_and_barred_are_passed_over() {
+    let pool = pool("range: {cidr: 10.0.0.0/29}");
+    let other = super::pool("range: {cidr: 10.0.0.0/30}");
+    let (taken, none) = (Taken::of(&pool, [ip("10.0.0.6")]), BTreeMap::new());
+    let mut barred = Barred::default();
+    barred.pool(&other);
+    let mut declined = Vec::new();
+    let mut got = Vec::new();
+    loop {
+        let holder = Holder {
+            node: "n",
+            capture: "c",
+            declined: &declined,
+            want: Want::Any,
+        };
+        let view = PoolView {
+            pool: &pool,
+            taken: &taken,
+            barred: &barred,
+        };
+        match choose(
+            &view,
+            &holder,
+            &NodeView {
+                name: "n",
+                labels: &none,
+            },
+        ) {
+            Ok(choice) => {
+                declined.push(address(&choice));
+                got.push(address(&choice));
+            }
+            Err(error) => {
+                assert!(matches!(error, NoAddress::Exhausted { .. }), "{error}");
+                break;
+            }
+        }
+    }
+    got.sort();
+    // .1 and .2 are the other pool's, .6 is held.
+    assert_eq!(got, ["10.0.0.3", "10.0.0.4", "10.0.0.5"].map(ip));
+    let literal = next_of(&pool, &taken, &barred, "n", Want::Exactly(ip("10.0.0.1"))).unwrap_err();
+    assert_eq!(
+        literal.to_string(),
+        "10.0.0.1 of pool traffic-1 belongs to pool traffic-1 too, so nobody gets it; make the two disjoint"
+    );
+}
+
+/// A barred network that reaches the end of all addresses, and one around the whole pool.
+#[test]
+fn barred_networks_may_be_any_size() {
+    let pool = pool("range: {cidr: 'fd00::/64'}");
+    let barred: Barred = [("::/0".parse().unwrap(), "everything".to_owned())]
+        .into_iter()
+        .collect();
+    let error = next_of(&pool, &Taken::new(&pool), &barred, "n", Want::Any).unwrap_err();
+    assert!(matches!(error, NoAddress::Exhausted { .. }));
+    let view = PoolView {
+        pool: &pool,
+        taken: &Taken::new(&pool),
+        barred: &barred,
+    };
+    assert_eq!(view.counts().available, 0);
+}
+
+/// R63: overlapping ranges never give one address twice; an exclusion of one holds for all.
+#[test]
+fn r63_overlapping_ranges_share_their_addresses() {
+    let pool = pool(
+        "ranges: [{name: a, cidr: 10.0.0.0/28, exclude: [10.0.0.5]}, {name: b, cidr: 10.0.0.0/27, gateway: 10.0.0.1},
+                  {name: c, cidr: 10.0.0.8/29}]",
+    );
+    let given = drain(&pool, &mut Taken::new(&pool));
+    let distinct: std::collections::BTreeSet<_> = given.iter().collect();
+    // .1 to .30 without gateway and exclusion.
+    assert_eq!((given.len(), distinct.len()), (28, 28));
+    assert_eq!(pool.capacity(), 28);
+}
+
+#[test]
+fn r64_draining_ranges_give_nothing_new() {
+    let pool = pool("ranges: [{name: a, cidr: 10.0.0.0/28, state: Draining}, {name: b, cidr: 10.0.1.0/28}]");
+    let mut taken = Taken::new(&pool);
+    assert!(
+        drain(&pool, &mut taken)
+            .iter()
+            .all(|ip| pool.range_of(*ip).unwrap().name() == "b")
+    );
+    let literal = next_of(
+        &pool,
+        &Taken::new(&pool),
+        &Barred::default(),
+        "n",
+        Want::Exactly(ip("10.0.0.3")),
+    )
+    .unwrap_err();
+    assert_eq!(
+        literal.to_string(),
+        "10.0.0.3 of pool traffic-1 is in range a, which drains and gives nothing new"
+    );
+    let all = super::pool("range: {cidr: 10.0.0.0/28, state: Draining}");
+    assert_eq!(
+        next(&all, &Taken::new(&all), "n").unwrap_err().to_string(),
+        "pool traffic-1 gives nothing to node n: default drains; add a range"
+    );
+}
+
+#[test]
+fn literals_that_can_never_be_had() {
+    let pool = pool(
+        "range: {cidr: 10.0.0.0/23, gateway: 10.0.0.1, exclude: [10.0.0.7], skipOctetEnds: true, start: 10.0.0.0}",
+    );
+    let why = |text| match next_of(
+        &pool,
+        &Taken::new(&pool),
+        &Barred::default(),
+        "n",
+        Want::Exactly(ip(text)),
+    ) {
+        Err(error) => error.to_string(),
+        Ok(choice) => panic!("{choice:?}"),
+    };
+    let refused = "can't be had from pool traffic-1:";
+    assert_eq!(
+        why("10.0.0.1"),
+        format!("10.0.0.1 {refused} it is the gateway of range default")
+    );
+    assert_eq!(
+        why("10.0.0.7"),
+        format!("10.0.0.7 {refused} range default excludes it")
+    );
+    assert_eq!(
+        why("10.0.0.255"),
+        format!("10.0.0.255 {refused} range default skips octet ends")
+    );
+    assert_eq!(
+        why("10.0.0.0"),
+        format!("10.0.0.0 {refused} it is the network or broadcast address of range default")
+    );
+}
+
+/// R77: an IPv6 /64, filled far beyond its static band, and the last free address of a window in it.
+#[test]
+fn r77_ipv6_64() {
+    let pool = pool("range: {cidr: 'fd12:3456:789a:1::/64'}");
+    let mut taken = Taken::new(&pool);
+    for i in 0..2000 {
+        let choice = next(&pool, &taken, &format!("node{i}")).unwrap();
+        let given = choice.v6.unwrap();
+        assert_eq!(given.prefix_length, 64);
+        assert!(matches!(pool.explain(given.ip), Status::Dynamic { .. }));
+        assert!(taken.insert(given.ip));
+    }
+    assert_eq!(pool.capacity(), (1 << 64) - 1);
+    let view = PoolView {
+        pool: &pool,
+        taken: &taken,
+        barred: &Barred::default(),
+    };
+    assert_eq!(view.counts().available, (1 << 64) - 2001);
+}
+
+/// R92: both families or none: a full second family gives back the first.
+#[test]
+fn r92_both_families_or_the_next_range() {
+    let pool = pool(
+        "ranges: [{name: dual, ipv4: {cidr: 10.0.0.0/29}, ipv6: {cidr: 'fd00::/126'}}, {name: six, cidr: 'fd00::/64', start: 'fd00::1:0'}]",
+    );
+    // Three IPv6 addresses, six IPv4: three claims, though IPv4 has room.
+    let mut taken = Taken::new(&pool);
+    let mut ranges = Vec::new();
+    for i in 0..6 {
+        let choice = next(&pool, &taken, &format!("node{i}")).unwrap();
+        assert_eq!(choice.v4.is_some(), choice.range == "dual");
+        assert!(choice.v6.is_some());
+        taken.extend(choice.given().map(|given| given.ip));
+        ranges.push(choice.range);
+    }
+    assert_eq!(ranges, ["dual", "dual", "dual", "six", "six", "six"]);
+    let full = super::pool("range: {ipv4: {cidr: 10.0.0.0/29}, ipv6: {cidr: 'fd00::/126'}}");
+    let mut taken = Taken::new(&full);
+    assert_eq!(drain(&full, &mut taken).len(), 6);
+    let error = next(&full, &taken, "n").unwrap_err();
+    assert!(error.to_string().contains("range default (IPv6)"), "{error}");
+}
+
+/// R79, R55: looking changes nothing: a choice is a pure function, trying it out is a dry run.
+#[test]
+fn r55_r79_choosing_is_a_dry_run() {
+    let pool = pool("range: {cidr: 10.0.0.0/24}");
+    let taken = Taken::of(&pool, [ip("10.0.0.9")]);
+    let before = taken.clone();
+    let first = next(&pool, &taken, "n").unwrap();
+    assert_eq!(next(&pool, &taken, "n").unwrap(), first);
+    assert_eq!(taken, before);
+}
