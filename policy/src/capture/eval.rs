@@ -1,0 +1,272 @@
+//! Evaluation: what each rule finds in the current state or in another capture.
+//!
+//! Inputs are borrowed; only what a rule keeps is copied, so that a rule on a large state costs one pass over its
+//! section. Same input, same answer.
+
+use serde_json::{Map, Value};
+
+use super::bindings::{Bindings, Cached, Source};
+use super::diagnostic::{Diagnostic, Diagnostics, Place};
+use super::grant::Grants;
+use super::parse::{Action, Expr, Operand, Reference};
+use super::path::{Located, Path, Stop, index, text_of};
+use super::problem::{Found, Problem};
+use super::section::Section;
+use super::{Capture, Captures, change};
+
+impl Captures {
+    /// The value of every capture. `current` is nmstate's document as observed, also of kinds that can't be
+    /// applied. A capture in `cached` is not evaluated again; one of a pool comes from `grants` only, and is a
+    /// [`Problem::NoGrant`] where there is none. What needs a capture that failed isn't reported once more.
+    pub fn eval(&self, current: &Value, cached: &Cached, grants: &Grants) -> Result<Bindings, Diagnostics> {
+        let mut bindings = Bindings::default();
+        let mut wrong = Vec::new();
+        for name in &self.order {
+            let Some(capture) = self.captures.get(name) else {
+                continue;
+            };
+            let before = cached.get(name);
+            match (&capture.expr, grants.get(name), before) {
+                (Expr::Pool { .. }, Some(granted), before) => bindings.grant(name, granted, before),
+                (Expr::Pool { name: pool, at }, None, _) => {
+                    let problem = Problem::NoGrant {
+                        capture: name.clone(),
+                        pool: pool.clone(),
+                    };
+                    wrong.push(capture.diagnostic(name, (*at, problem)));
+                }
+                (Expr::Rule { .. }, _, Some(known)) => {
+                    bindings.insert(name, known.state.clone(), Source::Cached(known.meta.clone()));
+                }
+                (Expr::Rule { input, action }, _, None) => {
+                    if capture
+                        .expr
+                        .needs()
+                        .any(|need| bindings.get(&need.name).is_none())
+                    {
+                        continue;
+                    }
+                    let scope = Scope {
+                        current,
+                        bindings: &bindings,
+                    };
+                    match scope.rule(input.as_ref(), action) {
+                        Ok(state) => bindings.insert(name, state, Source::Fresh),
+                        Err(problem) => wrong.push(capture.diagnostic(name, problem)),
+                    }
+                }
+            }
+        }
+        Diagnostics::none_or(wrong, bindings)
+    }
+}
+
+impl Capture {
+    pub(crate) fn diagnostic(&self, name: &str, (at, problem): Located) -> Diagnostic {
+        Diagnostic::at(Place::Capture(name.to_owned()), &self.source, at, problem)
+    }
+}
+
+/// What a rule can see.
+struct Scope<'a> {
+    current: &'a Value,
+    bindings: &'a Bindings,
+}
+
+impl<'a> Scope<'a> {
+    fn rule(&self, input: Option<&Reference>, action: &Action) -> Result<Value, Located> {
+        let (root, state) = match input {
+            Some(reference) => (format!("capture.{}", reference.name), self.captured(reference)?),
+            None => (String::new(), self.current),
+        };
+        match action {
+            Action::All => Ok(state.clone()),
+            Action::Keep(path) => keep(state, path).map_err(|stop| path.stopped(&root, stop)),
+            Action::Select {
+                section,
+                property,
+                equal,
+                value,
+            } => {
+                let value = self.operand(value, property)?;
+                let items = section.items(state).map_err(|problem| (property.at(), problem))?;
+                select(*section, items, property, *equal, value)
+            }
+            Action::Set {
+                section,
+                property,
+                value,
+            } => {
+                let value = self.value(value)?;
+                let items = section.items(state).map_err(|problem| (property.at(), problem))?;
+                change::set(*section, items, property, &value)
+            }
+        }
+    }
+
+    fn captured(&self, reference: &Reference) -> Result<&'a Value, Located> {
+        self.bindings.get(&reference.name).ok_or_else(|| {
+            let known = self.bindings.names().map(str::to_owned).collect();
+            (
+                reference.at,
+                Problem::UnknownCapture {
+                    name: reference.name.clone(),
+                    known,
+                },
+            )
+        })
+    }
+
+    /// The right side as a value; one from a state keeps its type.
+    fn value(&self, operand: &Operand) -> Result<Value, Located> {
+        match operand {
+            Operand::Text(text) => Ok(Value::String(text.clone())),
+            Operand::Null => Ok(Value::Null),
+            Operand::Current(path) => match path.walk(self.current) {
+                Ok(value) => Ok(value.clone()),
+                Err(Stop { depth: 0, .. }) => {
+                    let first = path.word(0).unwrap_or_default().to_owned();
+                    Err((
+                        path.at(),
+                        Problem::NoValue {
+                            text: path.dotted(),
+                            first,
+                        },
+                    ))
+                }
+                Err(stop) => Err(path.stopped("", stop)),
+            },
+            Operand::Capture(reference, path) => {
+                let root = format!("capture.{}", reference.name);
+                let found = path.walk(self.captured(reference)?);
+                found.cloned().map_err(|stop| path.stopped(&root, stop))
+            }
+        }
+    }
+
+    /// The right side of a comparison: text, or nothing for null.
+    fn operand(&self, operand: &Operand, property: &Path) -> Result<Option<String>, Located> {
+        match self.value(operand)? {
+            Value::Null => Ok(None),
+            value => match (text_of(&value), operand) {
+                (Some(text), _) => Ok(Some(text)),
+                (None, Operand::Capture(reference, path)) => {
+                    let path = format!("capture.{}.{}", reference.name, path.dotted());
+                    Err((
+                        reference.at,
+                        Problem::NotScalar {
+                            path,
+                            found: Found::of(&value),
+                        },
+                    ))
+                }
+                (None, Operand::Current(path)) => Err((
+                    path.at(),
+                    Problem::NotScalar {
+                        path: path.dotted(),
+                        found: Found::of(&value),
+                    },
+                )),
+                (None, _) => Err((
+                    property.at(),
+                    Problem::NotScalar {
+                        path: property.dotted(),
+                        found: Found::of(&value),
+                    },
+                )),
+            },
+        }
+    }
+}
+
+/// The branch at `path`, with the maps that lead to it and nothing beside it. Lists on the way are kept whole.
+fn keep(state: &Value, path: &Path) -> Result<Value, Stop> {
+    path_through_lists(state, path)?;
+    Ok(keep_from(state, path, 0))
+}
+
+fn keep_from(value: &Value, path: &Path, depth: usize) -> Value {
+    match (value, path.word(depth)) {
+        (Value::Object(map), Some(word)) => {
+            let kept = map
+                .get(word)
+                .map(|child| (word.to_owned(), keep_from(child, path, depth + 1)));
+            Value::Object(Map::from_iter(kept))
+        }
+        (other, _) => other.clone(),
+    }
+}
+
+/// Whether there is anything at `path`: what matches nothing is an error. Below a list a property of its items
+/// counts too, if any item has it.
+fn path_through_lists(value: &Value, path: &Path) -> Result<(), Stop> {
+    let stop = match path.walk(value) {
+        Ok(_) => return Ok(()),
+        Err(stop) => stop,
+    };
+    let (before, after) = (
+        Path {
+            segments: path.segments[..stop.depth].to_vec(),
+        },
+        path.skip(stop.depth),
+    );
+    match (before.walk(value), after.word(0)) {
+        (Ok(Value::Array(items)), Some(word)) if index(word).is_none() => {
+            let found = items.iter().any(|item| path_through_lists(item, &after).is_ok());
+            if found { Ok(()) } else { Err(stop) }
+        }
+        _ => Err(stop),
+    }
+}
+
+/// The items whose property equals `value`, or differs from it. An item without the property is neither: as in
+/// nmpolicy, `!=` asks what a property is, not whether there is one.
+fn select(
+    section: Section,
+    items: &[Value],
+    property: &Path,
+    equal: bool,
+    value: Option<String>,
+) -> Result<Value, Located> {
+    let mut list = false;
+    let mut matches = |item: &&Value| match property.walk(item) {
+        Ok(found) => {
+            list |= found.is_array();
+            same(found, value.as_deref()) == equal
+        }
+        Err(stop) => {
+            list |= matches!(stop.found, Found::List(_));
+            false
+        }
+    };
+    let kept: Vec<Value> = items.iter().filter(&mut matches).cloned().collect();
+    if kept.is_empty() {
+        let problem = Problem::NotFound {
+            item: section.item(),
+            property: property.dotted(),
+            operator: if equal { "=" } else { "!=" },
+            value: value.unwrap_or_else(|| "null".into()),
+            list,
+        };
+        return Err((property.at(), problem));
+    }
+    Ok(section.state_of(kept))
+}
+
+/// Values are compared as text; `None` is null. Lists and maps equal nothing.
+fn same(found: &Value, wanted: Option<&str>) -> bool {
+    match (found, wanted) {
+        (Value::Null, wanted) => wanted.is_none(),
+        (Value::String(text), Some(wanted)) => {
+            text == wanted || (text.eq_ignore_ascii_case(wanted) && is_mac(text))
+        }
+        (other, Some(wanted)) => text_of(other).is_some_and(|text| text == wanted),
+        (_, None) => false,
+    }
+}
+
+/// Six or more pairs of hex digits (InfiniBand has twenty) with colons between them.
+fn is_mac(text: &str) -> bool {
+    let pair = |part: &str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    text.split(':').count() >= 6 && text.split(':').all(pair)
+}
