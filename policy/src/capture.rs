@@ -20,7 +20,7 @@ pub(crate) mod path;
 mod problem;
 mod section;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub use bindings::{Binding, Bindings, Cached, Captured, MetaInfo, Source, read_c
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Spot};
 pub use grant::{Granted, GrantedAddress, Grants};
 pub(crate) use parse::{Reference, is_label, reference};
-pub use problem::{Found, Problem};
+pub use problem::{Found, Names, Problem};
 
 use parse::{Expr, parse};
 
@@ -68,10 +68,8 @@ impl Captures {
             }
         }
         let captures = Diagnostics::none_or(wrong, captures)?;
-        match order::order(&captures) {
-            Ok(order) => Ok(Self { captures, order }),
-            Err(wrong) => Diagnostics::none_or(wrong, Self::default()),
-        }
+        let order = order::order(&captures).map_err(Diagnostics::all)?;
+        Ok(Self { captures, order })
     }
 
     /// The captures that ask a pool for an address: capture → pool. Evaluates nothing, so that the addresses can

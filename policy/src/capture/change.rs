@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::path::{Located, Path, Stop, index};
+use super::path::{Located, Path, index};
 use super::problem::{Found, Problem};
 use super::section::Section;
 use crate::template::retype;
@@ -24,9 +24,9 @@ pub(crate) fn set(
     for (position, item) in changed.iter_mut().enumerate() {
         match value {
             Value::Null => take(item, property),
-            value => put(item, property, value).map_err(|stop| {
+            value => put(item, property, value).map_err(|(depth, found)| {
                 let root = format!("{}.{position}", section.name());
-                property.stopped(&root, stop)
+                property.stopped(&root, depth, found)
             })?,
         }
     }
@@ -36,8 +36,8 @@ pub(crate) fn set(
 }
 
 /// Sets one property, making the maps that are missing on the way. Lists must be there: a number is an index,
-/// never a key to make.
-fn put(item: &mut Value, property: &Path, value: &Value) -> Result<(), Stop> {
+/// never a key to make. An error tells how many words were good, and what was there.
+fn put(item: &mut Value, property: &Path, value: &Value) -> Result<(), (usize, Found)> {
     let mut here = item;
     for (depth, segment) in property.segments.iter().enumerate() {
         let below = property.word(depth + 1);
@@ -46,10 +46,7 @@ fn put(item: &mut Value, property: &Path, value: &Value) -> Result<(), Stop> {
                 let child = map.entry(segment.text.as_str()).or_insert(Value::Null);
                 match below.map(index) {
                     Some(Some(_)) if child.is_null() => {
-                        return Err(Stop {
-                            depth: depth + 1,
-                            found: Found::Nothing,
-                        });
+                        return Err((depth + 1, Found::Nothing));
                     }
                     Some(None) if child.is_null() => *child = Value::Object(Map::new()),
                     _ => {}
@@ -60,13 +57,10 @@ fn put(item: &mut Value, property: &Path, value: &Value) -> Result<(), Stop> {
                 let found = Found::List(list.len());
                 index(&segment.text)
                     .and_then(|index| list.get_mut(index))
-                    .ok_or(Stop { depth, found })?
+                    .ok_or((depth, found))?
             }
             other => {
-                return Err(Stop {
-                    depth,
-                    found: Found::of(other),
-                });
+                return Err((depth, Found::of(other)));
             }
         };
     }

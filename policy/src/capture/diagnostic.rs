@@ -103,7 +103,7 @@ impl fmt::Display for Spot {
         let indent: String = shown
             .chars()
             .chain(std::iter::repeat(' '))
-            .take(self.column - 1)
+            .take(self.column.saturating_sub(1))
             .map(|c| if c == '\t' { c } else { ' ' })
             .collect();
         write!(f, "| {shown}\n| {indent}^")
@@ -131,6 +131,11 @@ impl std::error::Error for Diagnostic {}
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
+    /// What was found wrong; the caller has made sure that something was.
+    pub(crate) fn all(found: Vec<Diagnostic>) -> Self {
+        Self(found)
+    }
+
     /// `value` if nothing was found wrong.
     pub(crate) fn none_or<T>(found: Vec<Diagnostic>, value: T) -> Result<T, Self> {
         if found.is_empty() {

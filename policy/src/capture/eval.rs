@@ -10,7 +10,7 @@ use super::diagnostic::{Diagnostic, Diagnostics, Place};
 use super::grant::Grants;
 use super::parse::{Action, Expr, Operand, Reference};
 use super::path::{Located, Path, Stop, index, text_of};
-use super::problem::{Found, Problem};
+use super::problem::{Found, Names, Problem};
 use super::section::Section;
 use super::{Capture, Captures, change};
 
@@ -81,7 +81,9 @@ impl<'a> Scope<'a> {
         };
         match action {
             Action::All => Ok(state.clone()),
-            Action::Keep(path) => keep(state, path).map_err(|stop| path.stopped(&root, stop)),
+            Action::Keep(path) => {
+                keep(state, path).map_err(|stop| path.stopped(&root, stop.depth, Found::of(stop.here)))
+            }
             Action::Select {
                 section,
                 property,
@@ -106,7 +108,7 @@ impl<'a> Scope<'a> {
 
     fn captured(&self, reference: &Reference) -> Result<&'a Value, Located> {
         self.bindings.get(&reference.name).ok_or_else(|| {
-            let known = self.bindings.names().map(str::to_owned).collect();
+            let known = Names::of(self.bindings.names());
             (
                 reference.at,
                 Problem::UnknownCapture {
@@ -134,12 +136,14 @@ impl<'a> Scope<'a> {
                         },
                     ))
                 }
-                Err(stop) => Err(path.stopped("", stop)),
+                Err(stop) => Err(path.stopped("", stop.depth, Found::of(stop.here))),
             },
             Operand::Capture(reference, path) => {
                 let root = format!("capture.{}", reference.name);
                 let found = path.walk(self.captured(reference)?);
-                found.cloned().map_err(|stop| path.stopped(&root, stop))
+                found
+                    .cloned()
+                    .map_err(|stop| path.stopped(&root, stop.depth, Found::of(stop.here)))
             }
         }
     }
@@ -180,7 +184,7 @@ impl<'a> Scope<'a> {
 }
 
 /// The branch at `path`, with the maps that lead to it and nothing beside it. Lists on the way are kept whole.
-fn keep(state: &Value, path: &Path) -> Result<Value, Stop> {
+fn keep<'a>(state: &'a Value, path: &Path) -> Result<Value, Stop<'a>> {
     path_through_lists(state, path)?;
     Ok(keep_from(state, path, 0))
 }
@@ -199,19 +203,14 @@ fn keep_from(value: &Value, path: &Path, depth: usize) -> Value {
 
 /// Whether there is anything at `path`: what matches nothing is an error. Below a list a property of its items
 /// counts too, if any item has it.
-fn path_through_lists(value: &Value, path: &Path) -> Result<(), Stop> {
+fn path_through_lists<'a>(value: &'a Value, path: &Path) -> Result<(), Stop<'a>> {
     let stop = match path.walk(value) {
         Ok(_) => return Ok(()),
         Err(stop) => stop,
     };
-    let (before, after) = (
-        Path {
-            segments: path.segments[..stop.depth].to_vec(),
-        },
-        path.skip(stop.depth),
-    );
-    match (before.walk(value), after.word(0)) {
-        (Ok(Value::Array(items)), Some(word)) if index(word).is_none() => {
+    let after = path.skip(stop.depth);
+    match (stop.here, after.word(0)) {
+        (Value::Array(items), Some(word)) if index(word).is_none() => {
             let found = items.iter().any(|item| path_through_lists(item, &after).is_ok());
             if found { Ok(()) } else { Err(stop) }
         }
@@ -235,7 +234,7 @@ fn select(
             same(found, value.as_deref()) == equal
         }
         Err(stop) => {
-            list |= matches!(stop.found, Found::List(_));
+            list |= stop.here.is_array();
             false
         }
     };

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Capture;
 use super::diagnostic::{Diagnostic, Place};
-use super::problem::Problem;
+use super::problem::{Names, Problem};
 
 /// The names in order, or all unknown names and rings.
 pub(crate) fn order(captures: &BTreeMap<String, Capture>) -> Result<Vec<String>, Vec<Diagnostic>> {
@@ -58,7 +58,7 @@ fn unknown(captures: &BTreeMap<String, Capture>) -> Vec<Diagnostic> {
             .filter(|need| !captures.contains_key(&need.name))
         {
             // Itself is left out: a capture can't be the answer to its own question.
-            let known = captures.keys().filter(|other| *other != name).cloned().collect();
+            let known = Names::of(captures.keys().filter(|other| *other != name).map(String::as_str));
             let problem = Problem::UnknownCapture {
                 name: need.name.clone(),
                 known,

@@ -90,18 +90,19 @@ impl Action {
 /// Parses one capture's text.
 pub(crate) fn parse(source: &str) -> Result<Expr, Located> {
     let tokens = lex(source)?;
+    let end = source.trim_end().len();
     if let Some(pool) = pool(&tokens)? {
         return Ok(pool);
     }
     let is_pipe = |token: &Token<'_>| token.kind == Kind::Operator(Operator::Pipe);
     let Some(pipe) = tokens.iter().position(is_pipe) else {
-        return rule(None, &tokens, source.len());
+        return rule(None, &tokens, end);
     };
     let (left, right) = (&tokens[..pipe], &tokens[pipe + 1..]);
     if let Some(second) = right.iter().find(|token| is_pipe(token)) {
         return Err((second.at, Problem::TwoInputs));
     }
-    rule(Some(piped(left, tokens[pipe].at)?), right, source.len())
+    rule(Some(piped(left, tokens[pipe].at)?), right, end)
 }
 
 /// The pool a line asks, if any word of it speaks of pools: such a line means nothing else, and taking it for a

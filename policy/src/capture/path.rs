@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::problem::{CURRENT, Found, Problem};
+use super::problem::{CURRENT, Found, Names, Problem};
 
 /// nmstate's deepest field lies about ten words down. The limit is what keeps a hostile path from building a
 /// document so deep that dropping it overflows the stack.
@@ -83,36 +83,31 @@ impl Path {
     }
 
     /// What lies at the path, or how far one can go.
-    pub(crate) fn walk<'a>(&self, root: &'a Value) -> Result<&'a Value, Stop> {
+    pub(crate) fn walk<'a>(&self, root: &'a Value) -> Result<&'a Value, Stop<'a>> {
         let mut here = root;
         for (depth, segment) in self.segments.iter().enumerate() {
-            here = child(here, &segment.text).ok_or_else(|| Stop {
-                depth,
-                found: Found::of(here),
-            })?;
+            here = child(here, &segment.text).ok_or(Stop { depth, here })?;
         }
         Ok(here)
     }
 
-    /// The problem of a walk that stopped; `root` is what the root is called, empty for the current state.
-    pub(crate) fn stopped(&self, root: &str, stop: Stop) -> Located {
-        let reached = match (root, dotted(self.segments.get(..stop.depth).unwrap_or_default())) {
+    /// The problem of a walk that stopped after `depth` words; `root` is what the root is called, empty for the
+    /// current state.
+    pub(crate) fn stopped(&self, root: &str, depth: usize, found: Found) -> Located {
+        let reached = match (root, dotted(self.segments.get(..depth).unwrap_or_default())) {
             ("", below) if below.is_empty() => CURRENT.to_owned(),
             ("", below) => below,
             (root, below) if below.is_empty() => root.to_owned(),
             (root, below) => format!("{root}.{below}"),
         };
-        let missing = self.word(stop.depth).unwrap_or_default().to_owned();
-        let at = self
-            .segments
-            .get(stop.depth)
-            .map_or(self.at(), |segment| segment.at);
+        let missing = self.word(depth).unwrap_or_default().to_owned();
+        let at = self.segments.get(depth).map_or(self.at(), |segment| segment.at);
         (
             at,
             Problem::NoPath {
                 reached,
                 missing,
-                found: stop.found,
+                found,
             },
         )
     }
@@ -143,11 +138,12 @@ pub(crate) fn index(word: &str) -> Option<usize> {
         .flatten()
 }
 
-/// Where a walk ended: `depth` words were good.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stop {
+/// Where a walk ended: `depth` words were good, and led `here`. Items are walked by the hundred to see which have a
+/// property at all, so what is wrong is put into words only by who reports it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Stop<'a> {
     pub(crate) depth: usize,
-    pub(crate) found: Found,
+    pub(crate) here: &'a Value,
 }
 
 impl Found {
@@ -155,7 +151,7 @@ impl Found {
         match value {
             Value::Null => Self::Nothing,
             Value::Array(items) => Self::List(items.len()),
-            Value::Object(map) => Self::Map(map.keys().cloned().collect()),
+            Value::Object(map) => Self::Map(Names::of(map.keys().map(String::as_str))),
             scalar => Self::Scalar(text_of(scalar).unwrap_or_default()),
         }
     }

@@ -41,13 +41,13 @@ pub enum Problem {
     #[error("'ippool' is used as 'ippool.<pool>.allocate' and stands alone")]
     PoolSyntax,
     #[error(
-        "\"{name}\" is no pool name: it is one DNS label, lower case letters, digits and '-', at most 63"
+        "\"{name}\" is no pool name: it is one DNS label, lower case letters, digits and '-', at most 63 of them"
     )]
     PoolName { name: String },
 
     // References.
-    #[error("unknown capture \"{name}\"; {}", Known(known))]
-    UnknownCapture { name: String, known: Vec<String> },
+    #[error("unknown capture \"{name}\"; {}", Choice(known))]
+    UnknownCapture { name: String, known: Names },
     #[error("captures need each other: {}", members.join(" -> "))]
     Cycle { members: Vec<String> },
     #[error("{}", Missing { reached, missing, found })]
@@ -74,7 +74,7 @@ pub enum Problem {
     NothingToChange { item: &'static str },
     #[error("'{section}' is {found}, not a list")]
     NotList { section: &'static str, found: Found },
-    #[error("no address was granted yet: capture \"{capture}\" waits for pool \"{pool}\"")]
+    #[error("pool \"{pool}\" has granted no address yet")]
     NoGrant { capture: String, pool: String },
 
     // Templates.
@@ -106,7 +106,7 @@ pub enum Found {
     /// A list of so many items.
     List(usize),
     /// A map with these keys.
-    Map(Vec<String>),
+    Map(Names),
     /// A single value, as text.
     Scalar(String),
 }
@@ -136,13 +136,46 @@ impl Problem {
 /// How the observed state is called in messages.
 pub(crate) const CURRENT: &str = "the current state";
 
-struct Known<'a>(&'a [String]);
+/// Names to choose from, as many as a message can hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Names {
+    first: Vec<String>,
+    more: usize,
+}
 
-impl fmt::Display for Known<'_> {
+impl Names {
+    pub(crate) fn of<'a>(mut names: impl Iterator<Item = &'a str>) -> Self {
+        let first = names.by_ref().take(LISTED).map(str::to_owned).collect();
+        Self {
+            first,
+            more: names.count(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.first.is_empty()
+    }
+}
+
+impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            [] => write!(f, "there are no captures"),
-            names => write!(f, "known: {}", listed(names)),
+        write!(f, "{}", self.first.join(", "))?;
+        if self.more > 0 {
+            write!(f, " and {} more", self.more)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+struct Choice<'a>(&'a Names);
+
+impl fmt::Display for Choice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            write!(f, "there are no others")
+        } else {
+            write!(f, "known: {}", self.0)
         }
     }
 }
@@ -154,19 +187,6 @@ impl fmt::Display for Beside<'_> {
         self.0
             .as_ref()
             .map_or(Ok(()), |key| write!(f, " (found '{key}')"))
-    }
-}
-
-fn listed(names: &[String]) -> String {
-    let shown = names
-        .iter()
-        .take(LISTED)
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    match names.len().saturating_sub(LISTED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
     }
 }
 
@@ -194,7 +214,7 @@ impl fmt::Display for Missing<'_> {
             }
             Found::List(_) => write!(f, "{reached} is a list: an index must follow, not '{missing}'"),
             Found::Map(keys) if keys.is_empty() => write!(f, "{reached} is empty: no '{missing}' in it"),
-            Found::Map(keys) => write!(f, "no '{missing}' in {reached}; it has: {}", listed(keys)),
+            Found::Map(keys) => write!(f, "no '{missing}' in {reached}; it has: {keys}"),
             Found::Scalar(text) => write!(f, "{reached} is '{text}': there is no '{missing}' below it"),
         }
     }
@@ -203,7 +223,7 @@ impl fmt::Display for Missing<'_> {
 impl fmt::Display for Found {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => write!(f, "empty"),
+            Self::Nothing => write!(f, "null"),
             Self::List(_) => write!(f, "a list"),
             Self::Map(_) => write!(f, "a map"),
             Self::Scalar(text) => write!(f, "'{text}'"),

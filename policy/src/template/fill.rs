@@ -6,7 +6,7 @@ use super::field::Field;
 use super::reference::{Part, split};
 use super::{ipam, retype};
 use crate::capture::path::{Located, Path, text_of};
-use crate::capture::{Bindings, Diagnostic, Diagnostics, Found, Place, Problem, Reference};
+use crate::capture::{Bindings, Diagnostic, Diagnostics, Found, Names, Place, Problem, Reference};
 
 /// The desired state with every reference replaced, every `ipam` answered, and typed as nmstate types it. All
 /// that is wrong is reported at once.
@@ -91,7 +91,7 @@ fn embed(parts: &[Part<'_>], bindings: &Bindings) -> Result<Value, Located> {
 
 fn lookup<'a>(reference: &Reference, path: &Path, bindings: &'a Bindings) -> Result<&'a Value, Located> {
     let state = bindings.get(&reference.name).ok_or_else(|| {
-        let known = bindings.names().map(str::to_owned).collect();
+        let known = Names::of(bindings.names());
         (
             reference.at,
             Problem::UnknownCapture {
@@ -100,8 +100,13 @@ fn lookup<'a>(reference: &Reference, path: &Path, bindings: &'a Bindings) -> Res
             },
         )
     })?;
-    path.walk(state)
-        .map_err(|stop| path.stopped(&format!("capture.{}", reference.name), stop))
+    path.walk(state).map_err(|stop| {
+        path.stopped(
+            &format!("capture.{}", reference.name),
+            stop.depth,
+            Found::of(stop.here),
+        )
+    })
 }
 
 fn dotted(reference: &Reference, path: &Path) -> String {

@@ -66,7 +66,11 @@ pub(crate) fn expand(desired_state: &mut Value, bindings: &Bindings, wrong: &mut
                 };
                 match expanded {
                     Ok(address) => *entry = address,
-                    Err(problem) => wrong.push(family.diagnostic(at, position, problem)),
+                    Err(problem) => {
+                        wrong.push(family.diagnostic(at, position, problem));
+                        // Said once is enough: what stands in there isn't looked at again.
+                        entry.take();
+                    }
                 }
             }
             if let Some(slot) = interface

@@ -126,7 +126,7 @@ fn row_22_unknown_capture_is_named() {
         problem,
         Problem::UnknownCapture {
             name: "zzz".into(),
-            known: vec![]
+            known: Default::default()
         }
     );
 }
