@@ -1,7 +1,7 @@
 //! The capture language: what a policy looks up on its host before it says what it wants.
 //!
 //! Owns lexing, parsing, ordering and evaluating captures, and the diagnostics of all text in a policy. The agent
-//! and the command line call it through [`Captures`], or through [`crate::template::render`]. It must never ask
+//! and the command line call it through [`Captures`], or through [`crate::template::render()`]. It must never ask
 //! anything of the world: the observed state, earlier results and pool grants are passed in.
 //!
 //! The state is a plain JSON document, not the typed one: a capture may look at kinds that can't be applied.
@@ -19,6 +19,7 @@ mod parse;
 pub(crate) mod path;
 mod problem;
 mod section;
+mod select;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -29,7 +30,7 @@ pub use bindings::{Binding, Bindings, Cached, Captured, MetaInfo, Source, read_c
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Spot};
 pub use grant::{Granted, GrantedAddress, Grants};
 pub(crate) use parse::{Reference, is_label, reference};
-pub use problem::{Found, Names, Problem};
+pub use problem::{Found, Names, Problem, Seen};
 
 use parse::{Expr, parse};
 

@@ -11,8 +11,7 @@ use super::grant::Grants;
 use super::parse::{Action, Expr, Operand, Reference};
 use super::path::{Located, Path, Stop, index, text_of};
 use super::problem::{Found, Names, Problem};
-use super::section::Section;
-use super::{Capture, Captures, change};
+use super::{Capture, Captures, change, select};
 
 impl Captures {
     /// The value of every capture. `current` is nmstate's document as observed, also of kinds that can't be
@@ -92,7 +91,7 @@ impl<'a> Scope<'a> {
             } => {
                 let value = self.operand(value, property)?;
                 let items = section.items(state).map_err(|problem| (property.at(), problem))?;
-                select(*section, items, property, *equal, value)
+                select::select(*section, items, property, *equal, value)
             }
             Action::Set {
                 section,
@@ -216,56 +215,4 @@ fn path_through_lists<'a>(value: &'a Value, path: &Path) -> Result<(), Stop<'a>>
         }
         _ => Err(stop),
     }
-}
-
-/// The items whose property equals `value`, or differs from it. An item without the property is neither: as in
-/// nmpolicy, `!=` asks what a property is, not whether there is one.
-fn select(
-    section: Section,
-    items: &[Value],
-    property: &Path,
-    equal: bool,
-    value: Option<String>,
-) -> Result<Value, Located> {
-    let mut list = false;
-    let mut matches = |item: &&Value| match property.walk(item) {
-        Ok(found) => {
-            list |= found.is_array();
-            same(found, value.as_deref()) == equal
-        }
-        Err(stop) => {
-            list |= stop.here.is_array();
-            false
-        }
-    };
-    let kept: Vec<Value> = items.iter().filter(&mut matches).cloned().collect();
-    if kept.is_empty() {
-        let problem = Problem::NotFound {
-            item: section.item(),
-            property: property.dotted(),
-            operator: if equal { "=" } else { "!=" },
-            value: value.unwrap_or_else(|| "null".into()),
-            list,
-        };
-        return Err((property.at(), problem));
-    }
-    Ok(section.state_of(kept))
-}
-
-/// Values are compared as text; `None` is null. Lists and maps equal nothing.
-fn same(found: &Value, wanted: Option<&str>) -> bool {
-    match (found, wanted) {
-        (Value::Null, wanted) => wanted.is_none(),
-        (Value::String(text), Some(wanted)) => {
-            text == wanted || (text.eq_ignore_ascii_case(wanted) && is_mac(text))
-        }
-        (other, Some(wanted)) => text_of(other).is_some_and(|text| text == wanted),
-        (_, None) => false,
-    }
-}
-
-/// Six or more pairs of hex digits (InfiniBand has twenty) with colons between them.
-fn is_mac(text: &str) -> bool {
-    let pair = |part: &str| part.len() == 2 && part.bytes().all(|b| b.is_ascii_hexdigit());
-    text.split(':').count() >= 6 && text.split(':').all(pair)
 }

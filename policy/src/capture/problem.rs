@@ -68,7 +68,7 @@ pub enum Problem {
         property: String,
         operator: &'static str,
         value: String,
-        list: bool,
+        seen: Seen,
     },
     #[error("no {item} to change")]
     NothingToChange { item: &'static str },
@@ -99,6 +99,17 @@ pub enum Problem {
     Shape { expected: &'static str, found: Found },
 }
 
+/// What the items that were searched have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    NoItems,
+    /// No item has the property.
+    Nowhere,
+    /// The path meets a list.
+    List,
+    Values(Names),
+}
+
 /// What was there instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
@@ -121,9 +132,14 @@ impl Problem {
                     .into(),
             ),
             Self::TwoInputs => Some("give the first part a capture of its own and pipe that".into()),
-            Self::NotFound { list: true, .. } => {
-                Some("lists inside an item are not searched: name the place, as in 'address.0.ip'".into())
-            }
+            Self::NotFound { item, property, seen, .. } => Some(match seen {
+                Seen::NoItems => format!("there is no {item} at all"),
+                Seen::Nowhere => format!("no {item} has '{property}'"),
+                Seen::List => {
+                    "lists inside an item are not searched: name the place, as in 'address.0.ip'".into()
+                }
+                Seen::Values(values) => format!("'{property}' is there with: {values}"),
+            }),
             Self::NoValue { text, .. } => {
                 Some(format!("a plain value that contains a dot needs quotes: \"{text}\""))
             }

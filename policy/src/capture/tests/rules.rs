@@ -197,3 +197,20 @@ fn a_section_that_is_no_list() {
     assert!(wrong(json!({})).contains("interface with 'name=a' not found"));
     assert!(wrong(json!(null)).contains("interface with 'name=a' not found"));
 }
+
+#[test]
+fn lists_and_maps_are_neither_equal_nor_unequal() {
+    let wrong = eval(&[("x", "interfaces.ipv4!=true")]).unwrap_err().to_string();
+    assert!(wrong.contains("interface with 'ipv4!=true' not found"), "{wrong}");
+}
+
+#[test]
+fn what_is_there_instead_is_told() {
+    let hint = |line| problem(line).1.hint().unwrap();
+    assert_eq!(hint("interfaces.name==eth9"), "'name' is there with: eth1, eth2");
+    assert_eq!(
+        hint("routes.running.table-id!=254"),
+        "'table-id' is there with: 254"
+    );
+    assert_eq!(hint("interfaces.nmae==eth1"), "no interface has 'nmae'");
+}
