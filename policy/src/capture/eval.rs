@@ -89,7 +89,7 @@ impl<'a> Scope<'a> {
                 equal,
                 value,
             } => {
-                let value = self.operand(value, property)?;
+                let value = self.text(value)?;
                 let items = section.items(state).map_err(|problem| (property.at(), problem))?;
                 select::select(*section, items, property, *equal, value)
             }
@@ -148,36 +148,16 @@ impl<'a> Scope<'a> {
     }
 
     /// The right side of a comparison: text, or nothing for null.
-    fn operand(&self, operand: &Operand, property: &Path) -> Result<Option<String>, Located> {
-        match self.value(operand)? {
+    fn text(&self, operand: &Operand) -> Result<Option<String>, Located> {
+        let value = self.value(operand)?;
+        let not_scalar = || {
+            let (at, path) = operand.origin();
+            let found = Found::of(&value);
+            (at, Problem::NotScalar { path, found })
+        };
+        match &value {
             Value::Null => Ok(None),
-            value => match (text_of(&value), operand) {
-                (Some(text), _) => Ok(Some(text)),
-                (None, Operand::Capture(reference, path)) => {
-                    let path = format!("capture.{}.{}", reference.name, path.dotted());
-                    Err((
-                        reference.at,
-                        Problem::NotScalar {
-                            path,
-                            found: Found::of(&value),
-                        },
-                    ))
-                }
-                (None, Operand::Current(path)) => Err((
-                    path.at(),
-                    Problem::NotScalar {
-                        path: path.dotted(),
-                        found: Found::of(&value),
-                    },
-                )),
-                (None, _) => Err((
-                    property.at(),
-                    Problem::NotScalar {
-                        path: property.dotted(),
-                        found: Found::of(&value),
-                    },
-                )),
-            },
+            value => text_of(value).map(Some).ok_or_else(not_scalar),
         }
     }
 }

@@ -87,6 +87,21 @@ impl Action {
     }
 }
 
+impl Operand {
+    /// Where it starts in the source, and how it reads.
+    pub(crate) fn origin(&self) -> (usize, String) {
+        match self {
+            Self::Text(text) => (0, text.clone()),
+            Self::Null => (0, "null".into()),
+            Self::Current(path) => (path.at(), path.dotted()),
+            Self::Capture(reference, path) => (
+                reference.at,
+                format!("capture.{}.{}", reference.name, path.dotted()),
+            ),
+        }
+    }
+}
+
 /// Parses one capture's text.
 pub(crate) fn parse(source: &str) -> Result<Expr, Located> {
     let tokens = lex(source)?;

@@ -149,17 +149,27 @@ impl Names {
 }
 
 /// An interface's name, as written, in letters, digits and dashes: it may be a template, and dots or slashes
-/// would hurt where captures are keys of a map.
+/// would hurt where captures are keys of a map. A name that had to be changed carries a hash of the original, so
+/// that `eth1.2` and `eth1-2` never share or swap their addresses.
 fn plain(name: &Value) -> String {
     let text = match name {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         _ => String::new(),
     };
-    let words = text
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-")
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if text.chars().all(allowed) {
+        return text;
+    }
+    let words = text.split(|c| !allowed(c)).filter(|word| !word.is_empty());
+    format!("{}-{:08x}", words.collect::<Vec<_>>().join("-"), fnv(&text))
+}
+
+/// FNV-1a with its standard 32-bit constants: small, and the same for ever, which is what a name needs.
+fn fnv(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 /// The pool an entry of an address list asks for, if it does.

@@ -62,14 +62,26 @@ fn r44_repeats_are_counted_and_cannot_collide() {
         ["ipam_eth1_a", "ipam_eth1_a_2", "ipam_eth1_a_3"]
     );
     assert_eq!(names(&[interface("eth1", &["a", "a", "a-2"], &[])]).len(), 3);
+}
+
+#[test]
+fn r44_names_that_had_to_be_changed_stay_apart() {
+    // A name in use must never change with a release: it is what a claim is known by.
+    let template = "{{ capture.nic.interfaces.0.name }}.100";
     assert_eq!(
-        names(&[interface("eth1.2", &["a"], &[]), interface("eth1_2", &["a"], &[])]).len(),
-        2
+        names(&[interface(template, &["a"], &[])]),
+        ["ipam_capture-nic-interfaces-0-name-100-3e426baf_a"]
     );
     assert_eq!(
-        names(&[interface("{{ capture.nic.interfaces.0.name }}.100", &["a"], &[])]),
-        ["ipam_capture-nic-interfaces-0-name-100_a"]
+        names(&[interface("eth1.2", &["a"], &[])]),
+        ["ipam_eth1-2-88c296cb_a"]
     );
+    let alike = ["eth1.2", "eth1-2", "eth1_2"].map(|name| interface(name, &["a"], &[]));
+    let reversed: Vec<Value> = alike.iter().rev().cloned().collect();
+    assert_eq!(names(&alike).len(), 3);
+    assert_eq!(names(&alike), names(&reversed), "whatever the order");
+    let split = [interface("eth1.2", &["a"], &[]), interface("eth1-2", &[], &["a"])];
+    assert_eq!(names(&split).len(), 2, "one claim is never on two interfaces");
 }
 
 #[test]
