@@ -1,1 +1,20 @@
-//! (module template)
+//! Templates: a policy's desired state with the values of its captures filled in.
+//!
+//! Owns `{{ capture.… }}` references, the `ipam: {pool}` shorthand, and the types of what comes out. The agent and
+//! the command line call [`render()`], or [`fill()`] with bindings of their own. It must never refuse a kind or a
+//! field for being unknown: rendering answers what the language gives, refusing is the plan's business.
+//!
+//! Cost: one copy of the desired state and one pass over it.
+
+mod field;
+mod fill;
+mod ipam;
+mod reference;
+mod render;
+pub(crate) mod retype;
+#[cfg(test)]
+mod tests;
+
+pub use fill::fill;
+pub use ipam::ipam_pools;
+pub use render::{PolicyDoc, Rendered, render};
