@@ -28,8 +28,8 @@ mod scalar;
 pub use address::{Address, AddressProtocol, Family, Ip, Lifetime};
 pub use default_vlans::default_port_vlans;
 pub use desired::{
-    AltName, Desired, DesiredAddress, DesiredDns, DesiredIp, DesiredLink, DesiredRoute, DesiredRule, Identifier,
-    LinkState, PortEntry, Ports,
+    AltName, Desired, DesiredAddress, DesiredDns, DesiredIp, DesiredLink, DesiredRoute, DesiredRule,
+    Identifier, LinkState, PortEntry, Ports,
 };
 pub use dns::Dns;
 pub use error::{Reason, Refusal, Refusals, StateErrors};

@@ -107,7 +107,12 @@ pub struct Address {
 
 impl Address {
     pub fn new(ip: IpAddr, prefix: u8) -> Self {
-        Self { ip, prefix, lifetime: None, protocol: None }
+        Self {
+            ip,
+            prefix,
+            lifetime: None,
+            protocol: None,
+        }
     }
 
     pub fn family(&self) -> Family {
@@ -145,8 +150,10 @@ impl Address {
 
     /// Not Berth's to remove because a list doesn't name it.
     pub fn is_foreign(&self) -> bool {
-        let foreign_mark =
-            !matches!(self.protocol, None | Some(AddressProtocol::UNSPEC | AddressProtocol::BERTH));
+        let foreign_mark = !matches!(
+            self.protocol,
+            None | Some(AddressProtocol::UNSPEC | AddressProtocol::BERTH)
+        );
         self.is_dynamic() || self.is_kernel_link_local() || foreign_mark
     }
 }

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 /// 4094; `vlan: {}` opts out. Applied by who renders policies, before the document is typed: 1 is left out
 /// because it is the VLAN that untagged frames get.
 pub fn default_port_vlans(document: &mut Value) {
-    let Some(links) = document.get_mut("interfaces").and_then(Value::as_array_mut) else { return };
+    let Some(links) = document.get_mut("interfaces").and_then(Value::as_array_mut) else {
+        return;
+    };
     for link in links {
         let bridge = link.get("type").and_then(Value::as_str) == Some("linux-bridge");
         let up = link.get("state").is_none_or(|s| s.as_str() == Some("up"));

@@ -208,7 +208,11 @@ impl Desired {
     pub fn from_value(document: &Value) -> Result<Self, Refusals> {
         let mut r = Reader::strict();
         let desired = read(&mut r, document);
-        if r.findings.is_empty() { Ok(desired) } else { Err(Refusals(r.findings)) }
+        if r.findings.is_empty() {
+            Ok(desired)
+        } else {
+            Err(Refusals(r.findings))
+        }
     }
 }
 
@@ -258,7 +262,9 @@ fn read_links(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<DesiredLink
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (i, item) in r.list(path, value).iter().enumerate() {
         let at = path.index(i);
-        let Some((link, _)) = link::read(r, &at, i, item) else { continue };
+        let Some((link, _)) = link::read(r, &at, i, item) else {
+            continue;
+        };
         match seen.get(link.name.as_str()) {
             Some(first) => {
                 let (name, first) = (link.name.to_string(), path.index(*first).to_string());

@@ -14,7 +14,11 @@ pub struct Dns {
 impl fmt::Display for Dns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
-        for (name, list) in [("servers", &self.servers), ("search", &self.search), ("options", &self.options)] {
+        for (name, list) in [
+            ("servers", &self.servers),
+            ("search", &self.search),
+            ("options", &self.options),
+        ] {
             if !list.is_empty() {
                 write!(f, "{}{name} {}", if first { "" } else { ", " }, list.join(" "))?;
                 first = false;

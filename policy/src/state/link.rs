@@ -60,7 +60,10 @@ impl Link {
             peer: None,
             options: Options::new(),
             ipv4: Ip::default(),
-            ipv6: Ip { enabled: true, ..Ip::default() },
+            ipv6: Ip {
+                enabled: true,
+                ..Ip::default()
+            },
             extra: Map::new(),
         }
     }

@@ -35,7 +35,8 @@ impl<'de> Deserialize<'de> for OptName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let spec = kind::all_options().find(|spec| spec.path == name);
-        spec.map(OptSpec::name).ok_or_else(|| D::Error::custom(format_args!("no option is called {name:?}")))
+        spec.map(OptSpec::name)
+            .ok_or_else(|| D::Error::custom(format_args!("no option is called {name:?}")))
     }
 }
 
@@ -76,7 +77,10 @@ impl fmt::Display for OptValue {
 #[derive(Clone, Copy, Debug)]
 pub enum OptType {
     Bool,
-    Int { min: u64, max: u64 },
+    Int {
+        min: u64,
+        max: u64,
+    },
     /// Words with the number the kernel knows them by; either is accepted.
     Word(&'static [(&'static str, u64)]),
     Mac,
@@ -85,7 +89,10 @@ pub enum OptType {
     Ips,
     /// The name of a link, empty for none.
     Link,
-    Pairs { max_from: u32, max_to: u32 },
+    Pairs {
+        max_from: u32,
+        max_to: u32,
+    },
 }
 
 /// When the kernel takes an option.
@@ -115,7 +122,14 @@ pub struct OptSpec {
 
 impl OptSpec {
     pub(crate) const fn new(path: &'static str, ty: OptType) -> Self {
-        Self { path, alias: None, ty, when: When::Any, slack: 0, hidden: false }
+        Self {
+            path,
+            alias: None,
+            ty,
+            when: When::Any,
+            slack: 0,
+            hidden: false,
+        }
     }
 
     pub(crate) const fn int(path: &'static str, min: u64, max: u64) -> Self {
@@ -123,7 +137,10 @@ impl OptSpec {
     }
 
     pub(crate) const fn alias(self, alias: &'static str) -> Self {
-        Self { alias: Some(alias), ..self }
+        Self {
+            alias: Some(alias),
+            ..self
+        }
     }
 
     pub(crate) const fn when(self, when: When) -> Self {
@@ -187,14 +204,19 @@ fn read_word(
         return Some(OptValue::Text((*word).into()));
     }
     let choices: Vec<_> = words.iter().map(|(word, _)| (*word, *word)).collect();
-    r.word(path, value, &choices).map(|word| OptValue::Text(word.into()))
+    r.word(path, value, &choices)
+        .map(|word| OptValue::Text(word.into()))
 }
 
 fn read_ips(r: &mut Reader, path: &Path<'_>, value: &Value) -> Option<OptValue> {
     let text = match value {
         Value::Array(list) => {
-            let items: Vec<_> =
-                list.iter().enumerate().filter_map(|(i, v)| r.ip(&path.index(i), v)).map(|ip| ip.to_string()).collect();
+            let items: Vec<_> = list
+                .iter()
+                .enumerate()
+                .filter_map(|(i, v)| r.ip(&path.index(i), v))
+                .map(|ip| ip.to_string())
+                .collect();
             return Some(OptValue::Text(items.join(",")));
         }
         other => r.text(path, other)?,
@@ -231,12 +253,17 @@ fn read_pairs(r: &mut Reader, path: &Path<'_>, value: &Value, max_from: u32, max
 /// Puts the options back into a kind's section, nested as their paths say.
 pub(crate) fn write(options: &Options, table: &[OptSpec], section: &mut Map<String, Value>) {
     for spec in table.iter().filter(|s| !s.hidden) {
-        let Some(value) = options.get(&spec.name()) else { continue };
+        let Some(value) = options.get(&spec.name()) else {
+            continue;
+        };
         let value = match value {
             OptValue::Bool(b) => json!(b),
             OptValue::Int(n) => json!(n),
             OptValue::Text(s) => json!(s),
-            OptValue::Pairs(pairs) => pairs.iter().map(|(from, to)| json!({"from": from, "to": to})).collect(),
+            OptValue::Pairs(pairs) => pairs
+                .iter()
+                .map(|(from, to)| json!({"from": from, "to": to}))
+                .collect(),
         };
         let mut parts = spec.path.split('.').peekable();
         let mut into = &mut *section;

@@ -27,7 +27,11 @@ pub struct VlanRange {
 
 impl fmt::Display for VlanRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.min == self.max { write!(f, "{}", self.min) } else { write!(f, "{}-{}", self.min, self.max) }
+        if self.min == self.max {
+            write!(f, "{}", self.min)
+        } else {
+            write!(f, "{}-{}", self.min, self.max)
+        }
     }
 }
 
@@ -106,7 +110,12 @@ impl PortVlan {
         match trunk {
             Some(true) => {
                 if tag.is_some() && native != Some(true) {
-                    r.find(&path.key("tag"), Reason::Needs { other: "enable-native: true on a trunk port" });
+                    r.find(
+                        &path.key("tag"),
+                        Reason::Needs {
+                            other: "enable-native: true on a trunk port",
+                        },
+                    );
                 }
                 if tag.is_none() && native == Some(true) {
                     r.find(&path.key("enable-native"), Reason::Needs { other: "tag" });
@@ -151,7 +160,13 @@ fn read_tag(r: &mut Reader, path: &Path<'_>, value: &Value) -> Option<VlanRange>
     match (min, max) {
         (Some(min), Some(max)) if min <= max => Some(VlanRange { min, max }),
         (Some(_), Some(_)) => {
-            r.find(path, Reason::Expected { wanted: "min not above max", found: super::scalar::shown(value) });
+            r.find(
+                path,
+                Reason::Expected {
+                    wanted: "min not above max",
+                    found: super::scalar::shown(value),
+                },
+            );
             None
         }
         _ => None,

@@ -84,7 +84,11 @@ impl fmt::Display for NextHop {
         if self.weight > 1 {
             write!(f, " weight {}", self.weight)?;
         }
-        if self.onlink { f.write_str(" onlink") } else { Ok(()) }
+        if self.onlink {
+            f.write_str(" onlink")
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -114,7 +118,11 @@ pub struct Route {
 
 impl Route {
     pub fn key(&self) -> RouteKey {
-        RouteKey { table: self.table, destination: self.destination, metric: self.metric }
+        RouteKey {
+            table: self.table,
+            destination: self.destination,
+            metric: self.metric,
+        }
     }
 
     pub fn family(&self) -> Family {
@@ -144,7 +152,11 @@ impl fmt::Display for Route {
             write!(f, "{} ", self.kind.as_str())?;
         }
         if self.destination.prefix_len() == 0 {
-            let family = if self.family() == Family::Ipv6 { " (ipv6)" } else { "" };
+            let family = if self.family() == Family::Ipv6 {
+                " (ipv6)"
+            } else {
+                ""
+            };
             write!(f, "default{family}")?;
         } else {
             write!(f, "{}", self.destination)?;
@@ -161,6 +173,10 @@ impl fmt::Display for Route {
         if let Some(source) = self.source {
             write!(f, " src {source}")?;
         }
-        if let Some(mtu) = self.mtu { write!(f, " mtu {mtu}") } else { Ok(()) }
+        if let Some(mtu) = self.mtu {
+            write!(f, " mtu {mtu}")
+        } else {
+            Ok(())
+        }
     }
 }

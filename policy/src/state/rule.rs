@@ -49,8 +49,10 @@ pub struct Rule {
 impl Rule {
     /// The three (two) rules that every host is born with are nobody's configuration.
     pub fn is_kernels(&self) -> bool {
-        matches!((self.priority, self.table), (0, Some(255)) | (32766, Some(254)) | (32767, Some(253)))
-            && self.from.is_none()
+        matches!(
+            (self.priority, self.table),
+            (0, Some(255)) | (32766, Some(254)) | (32767, Some(253))
+        ) && self.from.is_none()
             && self.to.is_none()
             && self.iif.is_none()
             && self.fwmark.is_none()
@@ -61,7 +63,15 @@ impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.priority)?;
         match (self.from, self.to) {
-            (None, None) => write!(f, " from all{}", if self.family == Family::Ipv6 { " (ipv6)" } else { "" })?,
+            (None, None) => write!(
+                f,
+                " from all{}",
+                if self.family == Family::Ipv6 {
+                    " (ipv6)"
+                } else {
+                    ""
+                }
+            )?,
             (from, to) => {
                 if let Some(from) = from {
                     write!(f, " from {from}")?;

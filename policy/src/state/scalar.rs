@@ -19,26 +19,46 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn strict() -> Self {
-        Self { findings: Vec::new(), lenient: false, extra: Map::new() }
+        Self {
+            findings: Vec::new(),
+            lenient: false,
+            extra: Map::new(),
+        }
     }
 
     pub(crate) fn lenient() -> Self {
-        Self { findings: Vec::new(), lenient: true, extra: Map::new() }
+        Self {
+            findings: Vec::new(),
+            lenient: true,
+            extra: Map::new(),
+        }
     }
 
     pub(crate) fn find(&mut self, path: &Path<'_>, reason: Reason) {
-        self.findings.push(Refusal { path: path.to_string(), reason });
+        self.findings.push(Refusal {
+            path: path.to_string(),
+            reason,
+        });
     }
 
     /// A field that nobody here reads: refused in a desired document, set aside in an observed one.
     pub(crate) fn unread(&mut self, path: &Path<'_>, known: bool, value: &Value) {
         if !self.lenient {
-            self.find(path, if known { Reason::NotSupported } else { Reason::UnknownField });
+            self.find(
+                path,
+                if known {
+                    Reason::NotSupported
+                } else {
+                    Reason::UnknownField
+                },
+            );
             return;
         }
         let mut keys = Vec::new();
         path.keys_of_item(&mut keys);
-        let Some((last, parents)) = keys.split_last() else { return };
+        let Some((last, parents)) = keys.split_last() else {
+            return;
+        };
         let mut into = &mut self.extra;
         for key in parents {
             let next = into.entry(*key).or_insert_with(|| Value::Object(Map::new()));
@@ -51,7 +71,13 @@ impl Reader {
     }
 
     fn expected<T>(&mut self, path: &Path<'_>, wanted: &'static str, value: &Value) -> Option<T> {
-        self.find(path, Reason::Expected { wanted, found: shown(value) });
+        self.find(
+            path,
+            Reason::Expected {
+                wanted,
+                found: shown(value),
+            },
+        );
         None
     }
 
@@ -68,8 +94,15 @@ impl Reader {
         path: &Path<'_>,
         value: &'v Value,
     ) -> impl Iterator<Item = (&'v str, &'v Value)> + use<'v> {
-        let map = if value.is_null() { None } else { self.map(path, value) };
-        map.into_iter().flatten().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.as_str(), v))
+        let map = if value.is_null() {
+            None
+        } else {
+            self.map(path, value)
+        };
+        map.into_iter()
+            .flatten()
+            .filter(|(_, v)| !v.is_null())
+            .map(|(k, v)| (k.as_str(), v))
     }
 
     pub(crate) fn list<'v>(&mut self, path: &Path<'_>, value: &'v Value) -> &'v [Value] {
@@ -107,33 +140,47 @@ impl Reader {
     /// A whole number between `min` and `max`, quoted or not; a quoted one may be hexadecimal.
     pub(crate) fn int(&mut self, path: &Path<'_>, value: &Value, min: u64, max: u64) -> Option<u64> {
         let number = match value {
-            Value::Number(n) if n.is_i64() || n.is_u64() => n.as_i64().map(i128::from).or(n.as_u64().map(i128::from)),
+            Value::Number(n) if n.is_i64() || n.is_u64() => {
+                n.as_i64().map(i128::from).or(n.as_u64().map(i128::from))
+            }
             Value::String(s) => match s.trim().strip_prefix("0x") {
                 Some(hex) => u64::from_str_radix(hex, 16).ok().map(i128::from),
                 None => s.trim().parse().ok(),
             },
             _ => None,
         };
-        let Some(number) = number else { return self.expected(path, "a number", value) };
+        let Some(number) = number else {
+            return self.expected(path, "a number", value);
+        };
         match u64::try_from(number) {
             Ok(n) if (min..=max).contains(&n) => Some(n),
             _ => {
-                self.find(path, Reason::OutOfRange { min, max, found: shown(value) });
+                self.find(
+                    path,
+                    Reason::OutOfRange {
+                        min,
+                        max,
+                        found: shown(value),
+                    },
+                );
                 None
             }
         }
     }
 
     pub(crate) fn u32(&mut self, path: &Path<'_>, value: &Value) -> Option<u32> {
-        self.int(path, value, 0, u32::MAX.into()).and_then(|n| u32::try_from(n).ok())
+        self.int(path, value, 0, u32::MAX.into())
+            .and_then(|n| u32::try_from(n).ok())
     }
 
     pub(crate) fn u16(&mut self, path: &Path<'_>, value: &Value, min: u16, max: u16) -> Option<u16> {
-        self.int(path, value, min.into(), max.into()).and_then(|n| u16::try_from(n).ok())
+        self.int(path, value, min.into(), max.into())
+            .and_then(|n| u16::try_from(n).ok())
     }
 
     pub(crate) fn u8(&mut self, path: &Path<'_>, value: &Value, max: u8) -> Option<u8> {
-        self.int(path, value, 0, max.into()).and_then(|n| u8::try_from(n).ok())
+        self.int(path, value, 0, max.into())
+            .and_then(|n| u8::try_from(n).ok())
     }
 
     pub(crate) fn if_name(&mut self, path: &Path<'_>, value: &Value) -> Option<IfName> {
@@ -164,7 +211,10 @@ impl Reader {
     }
 
     pub(crate) fn mac(&mut self, path: &Path<'_>, value: &Value) -> Option<Mac> {
-        self.text(path, value)?.parse().map_err(|e: super::NameError| self.find(path, e.into())).ok()
+        self.text(path, value)?
+            .parse()
+            .map_err(|e: super::NameError| self.find(path, e.into()))
+            .ok()
     }
 
     pub(crate) fn ip(&mut self, path: &Path<'_>, value: &Value) -> Option<IpAddr> {
@@ -189,7 +239,13 @@ impl Reader {
         let hit = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&found));
         if hit.is_none() {
             let allowed = words.iter().map(|(word, _)| *word).collect();
-            self.find(path, Reason::NotOneOf { allowed, found: shown(value) });
+            self.find(
+                path,
+                Reason::NotOneOf {
+                    allowed,
+                    found: shown(value),
+                },
+            );
         }
         hit.map(|(_, t)| *t)
     }
@@ -201,7 +257,9 @@ pub(crate) fn shown(value: &Value) -> String {
         Value::Object(_) => "a mapping".into(),
         Value::Array(_) => "a list".into(),
         Value::Null => "nothing".into(),
-        Value::String(s) if s.chars().count() > 60 => format!("{:?}…", s.chars().take(60).collect::<String>()),
+        Value::String(s) if s.chars().count() > 60 => {
+            format!("{:?}…", s.chars().take(60).collect::<String>())
+        }
         other => other.to_string(),
     }
 }

@@ -31,7 +31,11 @@ pub(super) fn read(
                 // Those that somebody renews are not anybody's to ask for.
                 let mut wanted: Vec<DesiredAddress> = Vec::new();
                 for a in list.iter().filter(|a| !a.is_dynamic()) {
-                    let a = DesiredAddress { ip: a.ip, prefix: a.prefix, pooled: false };
+                    let a = DesiredAddress {
+                        ip: a.ip,
+                        prefix: a.prefix,
+                        pooled: false,
+                    };
                     if !wanted.contains(&a) {
                         wanted.push(a);
                     }
@@ -43,8 +47,15 @@ pub(super) fn read(
             "allow-extra-address" => {
                 r.boolean(&at, value);
             }
-            "auto-dns" | "auto-gateway" | "auto-routes" | "auto-route-table-id" | "auto-route-metric"
-            | "dhcp-client-id" | "dhcp-send-hostname" | "dhcp-custom-hostname" | "dhcp-duid" => {
+            "auto-dns"
+            | "auto-gateway"
+            | "auto-routes"
+            | "auto-route-table-id"
+            | "auto-route-metric"
+            | "dhcp-client-id"
+            | "dhcp-send-hostname"
+            | "dhcp-custom-hostname"
+            | "dhcp-duid" => {
                 auto.push((key, value));
             }
             "addr-gen-mode" | "token" | "prefix-route-metric" => r.unread(&at, true, value),
@@ -54,7 +65,11 @@ pub(super) fn read(
     read_auto(r, path, &ip, &auto);
     if ip.enabled == Some(false) && !r.lenient {
         // Nothing can be asked of a family that is off; nmstate drops it, and so does this.
-        ip = DesiredIp { enabled: Some(false), forwarding: ip.forwarding, ..DesiredIp::default() };
+        ip = DesiredIp {
+            enabled: Some(false),
+            forwarding: ip.forwarding,
+            ..DesiredIp::default()
+        };
     }
     match family {
         Family::Ipv4 => link.ipv4 = Some(ip),
@@ -82,7 +97,8 @@ fn read_auto(r: &mut Reader, path: &Path<'_>, ip: &DesiredIp, fields: &[(&str, &
 
 fn read_addresses(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Vec<Address> {
     let list = r.list(path, value).iter().enumerate();
-    list.filter_map(|(i, item)| read_address(r, &path.index(i), item, family)).collect()
+    list.filter_map(|(i, item)| read_address(r, &path.index(i), item, family))
+        .collect()
 }
 
 fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Option<Address> {
@@ -102,7 +118,13 @@ fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) 
                             Family::Ipv4 => "an IPv4 address",
                             Family::Ipv6 => "an IPv6 address",
                         };
-                        r.find(&at, Reason::Expected { wanted, found: shown(value) });
+                        r.find(
+                            &at,
+                            Reason::Expected {
+                                wanted,
+                                found: shown(value),
+                            },
+                        );
                     }
                     fits
                 });
@@ -124,8 +146,16 @@ fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) 
     if !has_prefix {
         r.find(&path.key("prefix-length"), Reason::Missing);
     }
-    let lifetime = valid.map(|valid| Lifetime { valid, preferred: preferred.unwrap_or(valid).min(valid) });
-    Some(Address { ip: ip?, prefix: prefix?, lifetime, protocol })
+    let lifetime = valid.map(|valid| Lifetime {
+        valid,
+        preferred: preferred.unwrap_or(valid).min(valid),
+    });
+    Some(Address {
+        ip: ip?,
+        prefix: prefix?,
+        lifetime,
+        protocol,
+    })
 }
 
 /// `forever`, `1200sec`, `1200`; what can't be read counts as for ever, as it is never asked for.

@@ -111,14 +111,20 @@ pub(in crate::state) fn read(
 fn read_kind(r: &mut Reader, path: &Path<'_>, map: &Map<String, Value>) -> Option<LinkKind> {
     if let Some(value) = map.get("type").filter(|v| !v.is_null()) {
         let name = r.text(&path.key("type"), value)?;
-        return if name == "unknown" { None } else { Some(LinkKind::from_name(name)) };
+        return if name == "unknown" {
+            None
+        } else {
+            Some(LinkKind::from_name(name))
+        };
     }
     // No type said, but a section only one kind has: that is as good.
     map.keys().find_map(|key| kind::of_section(key))
 }
 
 fn refuse_kind(r: &mut Reader, path: &Path<'_>, link: &DesiredLink) {
-    let Some(LinkKind::Other(name)) = &link.kind else { return };
+    let Some(LinkKind::Other(name)) = &link.kind else {
+        return;
+    };
     // Taking away what nobody here can make is refused too: the plan couldn't put it back.
     if r.lenient || link.state == LinkState::Ignore {
         return;
@@ -128,7 +134,13 @@ fn refuse_kind(r: &mut Reader, path: &Path<'_>, link: &DesiredLink) {
         r.find(&at, Reason::ValueNotSupported { what: name.clone() });
     } else {
         let allowed = LinkKind::KNOWN.iter().map(|k| k.spec_name()).collect();
-        r.find(&at, Reason::NotOneOf { allowed, found: format!("{name:?}") });
+        r.find(
+            &at,
+            Reason::NotOneOf {
+                allowed,
+                found: format!("{name:?}"),
+            },
+        );
     }
 }
 
@@ -155,7 +167,11 @@ fn common(
         "description" => link.alias = r.text(at, value).map(str::to_owned),
         "mac-address" => link.mac = r.mac(at, value),
         // 68 is the least any link takes (IPv4); the link's own limits are the plan's to check.
-        "mtu" => link.mtu = r.int(at, value, 68, u32::MAX.into()).and_then(|n| u32::try_from(n).ok()),
+        "mtu" => {
+            link.mtu = r
+                .int(at, value, 68, u32::MAX.into())
+                .and_then(|n| u32::try_from(n).ok());
+        }
         "controller" => {
             link.controller = match value.as_str() {
                 Some("") => Some(None),
@@ -184,14 +200,19 @@ fn read_alt_names(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<AltName
                 match key {
                     "name" => name = r.reference(&at, value),
                     "state" => {
-                        absent = r.word(&at, value, &[("absent", true), ("up", false)]).unwrap_or(false);
+                        absent = r
+                            .word(&at, value, &[("absent", true), ("up", false)])
+                            .unwrap_or(false);
                     }
                     _ => r.unread(&at, false, value),
                 }
             }
         }
         match name {
-            Some(name) => names.push(AltName { name: name.into(), absent }),
+            Some(name) => names.push(AltName {
+                name: name.into(),
+                absent,
+            }),
             None => r.find(&at.key("name"), Reason::Missing),
         }
     }
@@ -199,7 +220,9 @@ fn read_alt_names(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<AltName
 }
 
 fn read_identifier(r: &mut Reader, path: &Path<'_>, map: &Map<String, Value>, link: &mut DesiredLink) {
-    let Some(value) = map.get("identifier").filter(|v| !v.is_null()) else { return };
+    let Some(value) = map.get("identifier").filter(|v| !v.is_null()) else {
+        return;
+    };
     let at = path.key("identifier");
     match value.as_str() {
         Some("name") => {}
@@ -208,8 +231,19 @@ fn read_identifier(r: &mut Reader, path: &Path<'_>, map: &Map<String, Value>, li
             Some(mac) => link.identifier = Identifier::Mac(mac),
             None => r.find(&at, Reason::Needs { other: "mac-address" }),
         },
-        Some("pci-address") => r.find(&at, Reason::ValueNotSupported { what: "pci-address".into() }),
-        _ => r.find(&at, Reason::NotOneOf { allowed: vec!["name", "mac-address"], found: shown(value) }),
+        Some("pci-address") => r.find(
+            &at,
+            Reason::ValueNotSupported {
+                what: "pci-address".into(),
+            },
+        ),
+        _ => r.find(
+            &at,
+            Reason::NotOneOf {
+                allowed: vec!["name", "mac-address"],
+                found: shown(value),
+            },
+        ),
     }
 }
 
@@ -223,7 +257,13 @@ fn read_section(r: &mut Reader, at: &Path<'_>, key: &str, value: &Value, link: &
     if let Some(kind) = link.kind.as_ref().filter(|k| !k.agrees(&owner)) {
         let found = kind.to_string();
         if !r.lenient {
-            r.find(at, Reason::WrongKind { owner: owner.spec_name(), found });
+            r.find(
+                at,
+                Reason::WrongKind {
+                    owner: owner.spec_name(),
+                    found,
+                },
+            );
         }
         return;
     }
@@ -274,10 +314,17 @@ impl Section<'_> {
             }
             ("peer", _) if self.spec.sections.contains(&"veth") => link.peer = r.reference(at, value),
             ("port" | "ports" | "slaves", PortStyle::Bridge | PortStyle::Bond | PortStyle::Vrf) => {
-                ports::read(r, at, value, self.spec, link.ports.get_or_insert_with(Ports::default));
+                ports::read(
+                    r,
+                    at,
+                    value,
+                    self.spec,
+                    link.ports.get_or_insert_with(Ports::default),
+                );
             }
             ("allow-extra-ports", PortStyle::Bridge) => {
-                link.ports.get_or_insert_with(Ports::default).allow_extra = r.boolean(at, value).unwrap_or(false);
+                link.ports.get_or_insert_with(Ports::default).allow_extra =
+                    r.boolean(at, value).unwrap_or(false);
             }
             ("ports-config", PortStyle::Bond) => {
                 let ports = link.ports.get_or_insert_with(Ports::default);
@@ -290,7 +337,8 @@ impl Section<'_> {
 }
 
 fn is_below(path: &str, parent: &str) -> bool {
-    path.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'))
+    path.strip_prefix(parent)
+        .is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Options of one port, read from a mapping that also names it.

@@ -10,20 +10,36 @@ use super::{PortEntry, Ports};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-pub(super) fn read(r: &mut Reader, path: &Path<'_>, value: &Value, spec: &'static KindSpec, ports: &mut Ports) {
+pub(super) fn read(
+    r: &mut Reader,
+    path: &Path<'_>,
+    value: &Value,
+    spec: &'static KindSpec,
+    ports: &mut Ports,
+) {
     let mut list: Vec<PortEntry> = Vec::new();
     let mut names = BTreeSet::new();
     for (i, item) in r.list(path, value).iter().enumerate() {
         let at = path.index(i);
         let entry = match item {
             Value::Object(_) if spec.ports == PortStyle::Bridge => read_bridge_port(r, &at, item, spec),
-            _ => r.reference(&at, item).map(|name| PortEntry { name, options: Options::new(), vlan: None }),
+            _ => r.reference(&at, item).map(|name| PortEntry {
+                name,
+                options: Options::new(),
+                vlan: None,
+            }),
         };
         let Some(entry) = entry else { continue };
         if names.insert(entry.name.clone()) {
             list.push(entry);
         } else {
-            r.find(&at, Reason::Duplicate { name: entry.name.to_string(), first: path.to_string() });
+            r.find(
+                &at,
+                Reason::Duplicate {
+                    name: entry.name.to_string(),
+                    first: path.to_string(),
+                },
+            );
         }
     }
     ports.list = Some(list);
@@ -42,7 +58,11 @@ fn read_bridge_port(
         }
         key == "vlan"
     });
-    Some(PortEntry { name: name?, options, vlan })
+    Some(PortEntry {
+        name: name?,
+        options,
+        vlan,
+    })
 }
 
 pub(super) fn read_config(

@@ -10,18 +10,24 @@ use serde_json::Value;
 
 pub(in crate::state) fn read_list(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<DesiredRule> {
     let list = r.list(path, value).iter().enumerate();
-    list.filter_map(|(i, item)| read(r, &path.index(i), i, item)).collect()
+    list.filter_map(|(i, item)| read(r, &path.index(i), i, item))
+        .collect()
 }
 
 fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<DesiredRule> {
     r.map(path, value)?;
     let before = r.findings.len();
-    let mut rule = DesiredRule { index, ..DesiredRule::default() };
+    let mut rule = DesiredRule {
+        index,
+        ..DesiredRule::default()
+    };
     for (key, value) in r.fields(path, value) {
         let at = path.key(key);
         match key {
             "state" => {
-                rule.absent = r.word(&at, value, &[("absent", true), ("present", false)]).unwrap_or(false);
+                rule.absent = r
+                    .word(&at, value, &[("absent", true), ("present", false)])
+                    .unwrap_or(false);
             }
             "family" => rule.family = r.word(&at, value, &[("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)]),
             "ip-from" if value.as_str() == Some("") => {}
@@ -47,7 +53,9 @@ fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<
 
 fn check(r: &mut Reader, path: &Path<'_>, rule: &mut DesiredRule) {
     for (key, net) in [("ip-from", rule.from), ("ip-to", rule.to)] {
-        let Some(family) = net.as_ref().map(Family::of_net) else { continue };
+        let Some(family) = net.as_ref().map(Family::of_net) else {
+            continue;
+        };
         match rule.family {
             None => rule.family = Some(family),
             Some(said) if said != family => {
@@ -65,7 +73,12 @@ fn check(r: &mut Reader, path: &Path<'_>, rule: &mut DesiredRule) {
         return;
     }
     if rule.family.is_none() {
-        r.find(path, Reason::Needs { other: "family, ip-from or ip-to" });
+        r.find(
+            path,
+            Reason::Needs {
+                other: "family, ip-from or ip-to",
+            },
+        );
     }
     if rule.fwmask.is_some() && rule.fwmark.is_none() {
         r.find(&path.key("fwmask"), Reason::Needs { other: "fwmark" });

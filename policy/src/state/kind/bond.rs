@@ -81,7 +81,10 @@ pub(super) static SPEC: KindSpec = KindSpec {
         OptSpec::new("options.use_carrier", Bool),
         OptSpec::new("options.xmit_hash_policy", Word(HASH)),
     ],
-    port_options: &[OptSpec::int("priority", 0, U31), OptSpec::int("queue-id", 0, 65535)],
+    port_options: &[
+        OptSpec::int("priority", 0, U31),
+        OptSpec::int("queue-id", 0, 65535),
+    ],
     unsupported: &["options.balance_slb"],
     ..BARE
 };

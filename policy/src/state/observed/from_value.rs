@@ -7,8 +7,8 @@ use super::super::path::Path;
 use super::super::route::MAIN_TABLE;
 use super::super::scalar::Reader;
 use super::super::{
-    DesiredLink, Dns, Family, IfName, Ip, Link, LinkKind, LinkState, NextHop, OptValue, Options, PortVlan, Route,
-    RouteProtocol, RouteType, Rule,
+    DesiredLink, Dns, Family, IfName, Ip, Link, LinkKind, LinkState, NextHop, OptValue, Options, PortVlan,
+    Route, RouteProtocol, RouteType, Rule,
 };
 use super::Observed;
 use serde_json::Value;
@@ -20,7 +20,11 @@ impl Observed {
     pub fn from_value(document: &Value) -> Result<Self, StateErrors> {
         let mut r = Reader::lenient();
         let observed = read(&mut r, document);
-        if r.findings.is_empty() { Ok(observed) } else { Err(StateErrors(r.findings)) }
+        if r.findings.is_empty() {
+            Ok(observed)
+        } else {
+            Err(StateErrors(r.findings))
+        }
     }
 }
 
@@ -49,7 +53,9 @@ fn read_links(r: &mut Reader, path: &Path<'_>, value: &Value) -> BTreeMap<IfName
     let mut links = BTreeMap::new();
     let mut port_lists = Vec::new();
     for (i, item) in r.list(path, value).iter().enumerate() {
-        let Some((doc, shown)) = link::read(r, &path.index(i), i, item) else { continue };
+        let Some((doc, shown)) = link::read(r, &path.index(i), i, item) else {
+            continue;
+        };
         if doc.state == LinkState::Absent {
             continue;
         }
@@ -79,7 +85,12 @@ fn to_link(doc: DesiredLink, shown: link::Shown) -> Link {
     link.permanent_mac = shown.permanent_mac;
     (link.mtu, link.min_mtu, link.max_mtu) = (doc.mtu, shown.min_mtu, shown.max_mtu);
     link.controller = doc.controller.flatten();
-    link.alt_names = doc.alt_names.into_iter().filter(|a| !a.absent).map(|a| a.name).collect();
+    link.alt_names = doc
+        .alt_names
+        .into_iter()
+        .filter(|a| !a.absent)
+        .map(|a| a.name)
+        .collect();
     link.promiscuous = doc.promiscuous.unwrap_or(false);
     (link.base, link.peer, link.options) = (doc.base, doc.peer, doc.options);
     let [v4, v6] = shown.addresses;
@@ -100,7 +111,8 @@ fn to_link(doc: DesiredLink, shown: link::Shown) -> Link {
         };
     }
     if link.kind.spec().ports == PortStyle::Bridge {
-        link.options.insert(kind::VLAN_FILTERING.name(), OptValue::Bool(false));
+        link.options
+            .insert(kind::VLAN_FILTERING.name(), OptValue::Bool(false));
     }
     link
 }
@@ -122,7 +134,9 @@ fn attach(links: &mut BTreeMap<IfName, Link>, controller: &IfName, ports: super:
         filters |= port.port.vlan != PortVlan::default();
     }
     if filters && let Some(bridge) = links.get_mut(controller) {
-        bridge.options.insert(kind::VLAN_FILTERING.name(), OptValue::Bool(true));
+        bridge
+            .options
+            .insert(kind::VLAN_FILTERING.name(), OptValue::Bool(true));
     }
 }
 
@@ -135,12 +149,21 @@ fn merged(mut options: Options, more: Option<&Options>) -> Options {
 
 fn read_routes(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<Route> {
     let mut routes: BTreeMap<_, Route> = BTreeMap::new();
-    let Some(map) = r.map(path, value) else { return Vec::new() };
+    let Some(map) = r.map(path, value) else {
+        return Vec::new();
+    };
     // `config` first: what stands in both was written by somebody.
-    for (key, protocol) in [("config", RouteProtocol::STATIC), ("running", RouteProtocol::UNSPEC)] {
-        let Some(value) = map.get(key).filter(|v| !v.is_null()) else { continue };
+    for (key, protocol) in [
+        ("config", RouteProtocol::STATIC),
+        ("running", RouteProtocol::UNSPEC),
+    ] {
+        let Some(value) = map.get(key).filter(|v| !v.is_null()) else {
+            continue;
+        };
         for doc in route::read_list(r, &path.key(key), value) {
-            let Some(route) = to_route(doc, protocol) else { continue };
+            let Some(route) = to_route(doc, protocol) else {
+                continue;
+            };
             match routes.get_mut(&route.key()) {
                 Some(known) => join_hops(known, route),
                 None => {
@@ -154,7 +177,10 @@ fn read_routes(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<Route> {
 
 fn join_hops(known: &mut Route, route: Route) {
     for hop in route.next_hops {
-        let twin = known.next_hops.iter().any(|h| (h.via, &h.dev) == (hop.via, &hop.dev));
+        let twin = known
+            .next_hops
+            .iter()
+            .any(|h| (h.via, &h.dev) == (hop.via, &hop.dev));
         if !twin && known.kind == RouteType::Unicast {
             known.next_hops.push(hop);
         }
@@ -177,7 +203,9 @@ fn to_route(doc: DesiredRoute, protocol: RouteProtocol) -> Option<Route> {
     Some(Route {
         destination,
         table: doc.table.unwrap_or(MAIN_TABLE),
-        metric: doc.metric.unwrap_or(Route::default_metric(Family::of_net(&destination))),
+        metric: doc
+            .metric
+            .unwrap_or(Route::default_metric(Family::of_net(&destination))),
         kind,
         protocol,
         next_hops: hop.filter(|_| kind == RouteType::Unicast).into_iter().collect(),
@@ -187,9 +215,17 @@ fn to_route(doc: DesiredRoute, protocol: RouteProtocol) -> Option<Route> {
 }
 
 fn read_rules(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<Rule> {
-    let Some(map) = r.map(path, value) else { return Vec::new() };
-    let Some(config) = map.get("config") else { return Vec::new() };
-    rule::read_list(r, &path.key("config"), config).into_iter().filter(|d| !d.absent).map(to_rule).collect()
+    let Some(map) = r.map(path, value) else {
+        return Vec::new();
+    };
+    let Some(config) = map.get("config") else {
+        return Vec::new();
+    };
+    rule::read_list(r, &path.key("config"), config)
+        .into_iter()
+        .filter(|d| !d.absent)
+        .map(to_rule)
+        .collect()
 }
 
 fn to_rule(doc: DesiredRule) -> Rule {
@@ -201,7 +237,11 @@ fn to_rule(doc: DesiredRule) -> Rule {
         iif: doc.iif,
         fwmark: doc.fwmark,
         fwmask: doc.fwmask,
-        table: doc.table.or(if doc.action.is_none() { Some(MAIN_TABLE) } else { None }),
+        table: doc.table.or(if doc.action.is_none() {
+            Some(MAIN_TABLE)
+        } else {
+            None
+        }),
         action: doc.action,
         suppress_prefix_length: doc.suppress_prefix_length,
     }
@@ -209,10 +249,14 @@ fn to_rule(doc: DesiredRule) -> Rule {
 
 /// The configured resolver, or what runs where nothing is configured.
 fn read_dns(r: &mut Reader, path: &Path<'_>, value: &Value) -> Dns {
-    let Some(map) = r.map(path, value) else { return Dns::default() };
+    let Some(map) = r.map(path, value) else {
+        return Dns::default();
+    };
     let mut found = Dns::default();
     for key in ["config", "running"] {
-        let Some(value) = map.get(key).filter(|v| !v.is_null()) else { continue };
+        let Some(value) = map.get(key).filter(|v| !v.is_null()) else {
+            continue;
+        };
         let doc = resolver::read(r, &path.key(key), value);
         if found == Dns::default() {
             found = Dns {
