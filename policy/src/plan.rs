@@ -20,6 +20,8 @@ mod revert;
 mod step;
 mod table;
 mod target;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod verify;
 
 use crate::state::{Desired, Observed};

@@ -72,7 +72,10 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    #[expect(clippy::needless_pass_by_value, reason = "what is said is made text here and nowhere else")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what is said is made text here and nowhere else"
+    )]
     fn unmet(&mut self, path: String, wanted: impl ToString, found: impl ToString) {
         self.unmet.push(Unmet {
             path,

@@ -3,7 +3,7 @@
 use super::{MemoryError, get, route};
 use crate::state::kind::PortStyle;
 use crate::state::option::{OptValue, Options, When};
-use crate::state::{Address, IfName, Link, LinkKind, Mac, Observed, Port};
+use crate::state::{IfName, Link, LinkKind, Mac, Observed, Port};
 
 /// What sits on a link.
 fn uppers(state: &Observed, name: &IfName) -> Vec<IfName> {

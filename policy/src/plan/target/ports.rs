@@ -20,7 +20,11 @@ impl Merge<'_> {
         let mut claims = Claims::new();
         let present = |d: &&DesiredLink| matches!(d.state, LinkState::Up | LinkState::Down);
         for doc in desired.links.iter().filter(present) {
-            if let Some(ports) = doc.ports.as_ref().filter(|_| self.state.links.contains_key(&doc.name)) {
+            if let Some(ports) = doc
+                .ports
+                .as_ref()
+                .filter(|_| self.state.links.contains_key(&doc.name))
+            {
                 self.port_list(doc, ports, holds.get(&doc.name), &mut claims);
             }
         }

@@ -41,7 +41,13 @@ fn read_texts(
         let at = path.index(i);
         let Some(text) = r.text(&at, item) else { continue };
         if !fits(text) {
-            r.find(&at, Reason::Expected { wanted, found: shown(item) });
+            r.find(
+                &at,
+                Reason::Expected {
+                    wanted,
+                    found: shown(item),
+                },
+            );
         } else if !out.iter().any(|t| t == text) {
             out.push(text.to_owned());
         }
