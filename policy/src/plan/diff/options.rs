@@ -1,0 +1,190 @@
+//! Options of links and ports, when the kernel takes them.
+
+use super::Walk;
+use crate::plan::step::{Step, VlanEntry};
+use crate::state::kind::{PortStyle, VLAN_FILTERING};
+use crate::state::option::{OptSpec, OptValue, Options, When};
+use crate::state::{Link, Observed, PortVlan, VlanRange};
+
+/// Options that go with the making of a link.
+pub(super) fn at_creation(wanted: &Link) -> Options {
+    let spec = wanted.kind.spec();
+    let early = |path: &str| {
+        spec.option(path)
+            .is_some_and(|s| s.when != When::AfterPorts && !s.hidden)
+    };
+    wanted
+        .options
+        .iter()
+        .filter(|(name, _)| early(name.as_str()))
+        .map(|(n, v)| (*n, v.clone()))
+        .collect()
+}
+
+/// Options that differ, as far as they are wanted.
+fn differing(table: &[OptSpec], wanted: &Options, now: &Options, fits: impl Fn(&OptSpec) -> bool) -> Options {
+    let mut out = Options::new();
+    for spec in table.iter().filter(|s| fits(s)) {
+        let Some(value) = wanted.get(&spec.name()) else {
+            continue;
+        };
+        if !now.get(&spec.name()).is_some_and(|found| spec.same(value, found)) {
+            out.insert(spec.name(), value.clone());
+        }
+    }
+    out
+}
+
+/// Whether an option differs that only a new link can have. One that isn't known now is not known to differ.
+pub(super) fn need_another(now: &Link, wanted: &Link) -> bool {
+    let fixed = |s: &OptSpec| s.when == When::Creation && now.options.contains_key(&s.name());
+    !differing(wanted.kind.spec().options, &wanted.options, &now.options, fixed).is_empty()
+}
+
+impl Walk<'_> {
+    /// Options of a link that exists; those that name ports and VLAN filtering come after the ports.
+    pub(super) fn link_options(&mut self, wanted: &Link, now: &Link) {
+        let table = wanted.kind.spec().options;
+        let kind = wanted.kind.clone();
+        let link = &wanted.name;
+        let down = differing(table, &wanted.options, &now.options, |s| s.when == When::Down);
+        let any = differing(table, &wanted.options, &now.options, |s| {
+            s.when == When::Any && !s.hidden
+        });
+        if !down.is_empty() {
+            if self.work.links.get(link).is_some_and(|l| l.up) {
+                self.step(Step::SetDown { link: link.clone() });
+            }
+            self.step(Step::SetOptions {
+                link: link.clone(),
+                kind: kind.clone(),
+                options: down,
+            });
+        }
+        if !any.is_empty() {
+            self.step(Step::SetOptions {
+                link: link.clone(),
+                kind,
+                options: any,
+            });
+        }
+    }
+
+    /// What needs ports to be in place: options that name one, the ports' own, VLANs.
+    pub(super) fn after_ports(&mut self, wanted: &Link, to: &Observed) {
+        let Some(now) = self.work.links.get(&wanted.name).cloned() else {
+            return;
+        };
+        if now.ignored && now.controller.is_none() {
+            return;
+        }
+        let table = wanted.kind.spec().options;
+        let late = differing(table, &wanted.options, &now.options, |s| {
+            s.when == When::AfterPorts
+        });
+        if !late.is_empty() {
+            let kind = wanted.kind.clone();
+            self.step(Step::SetOptions {
+                link: wanted.name.clone(),
+                kind,
+                options: late,
+            });
+        }
+        let Some(controller) = wanted.controller.as_ref().and_then(|c| to.links.get(c)) else {
+            self.filtering(wanted, &now);
+            return;
+        };
+        let table = controller.kind.spec().port_options;
+        let options = differing(table, &wanted.port.options, &now.port.options, |_| true);
+        if !options.is_empty() {
+            let kind = controller.kind.clone();
+            self.step(Step::SetPortOptions {
+                link: wanted.name.clone(),
+                kind,
+                options,
+            });
+        }
+        if controller.kind.spec().ports == PortStyle::Bridge && wanted.port.vlan != now.port.vlan {
+            let (remove, add) = vlan_change(&now.port.vlan, &wanted.port.vlan, controller.default_pvid());
+            let vlan = wanted.port.vlan.clone();
+            self.step(Step::SetPortVlans {
+                link: wanted.name.clone(),
+                vlan,
+                remove,
+                add,
+            });
+        }
+        self.filtering(wanted, &now);
+    }
+
+    /// Filtering goes on when all ports have their VLANs (controllers come after their ports), so that no frame
+    /// is lost on the way.
+    fn filtering(&mut self, wanted: &Link, now: &Link) {
+        let name = VLAN_FILTERING.name();
+        let on = |link: &Link| link.options.get(&name) == Some(&OptValue::Bool(true));
+        if wanted.kind == crate::state::LinkKind::LinuxBridge && on(wanted) != on(now) {
+            let options = Options::from([(name, OptValue::Bool(on(wanted)))]);
+            let kind = wanted.kind.clone();
+            self.step(Step::SetOptions {
+                link: wanted.name.clone(),
+                kind,
+                options,
+            });
+        }
+    }
+}
+
+/// What the kernel has to take from and give to a port, the default VLAN being nobody's word.
+fn vlan_change(now: &PortVlan, wanted: &PortVlan, default: u16) -> (Vec<VlanRange>, Vec<VlanEntry>) {
+    let (old, new) = (entries(now, default), entries(wanted, default));
+    let covered = |id: u16| new.iter().any(|e| e.range.min <= id && id <= e.range.max);
+    let mut remove: Vec<VlanRange> = Vec::new();
+    for id in old
+        .iter()
+        .flat_map(|e| e.range.min..=e.range.max)
+        .filter(|id| !covered(*id))
+    {
+        match remove.last_mut() {
+            Some(last) if last.max + 1 == id => last.max = id,
+            _ => remove.push(VlanRange { min: id, max: id }),
+        }
+    }
+    let add = new.into_iter().filter(|e| !old.contains(e)).collect();
+    (remove, add)
+}
+
+fn entries(vlan: &PortVlan, default: u16) -> Vec<VlanEntry> {
+    let native = vlan.native.unwrap_or(default);
+    let mut out = Vec::new();
+    for range in &vlan.tagged {
+        // The native one is not tagged: it splits a range that covers it.
+        let tagged = |min, max| VlanEntry {
+            range: VlanRange { min, max },
+            pvid: false,
+            untagged: false,
+        };
+        if native < range.min || native > range.max {
+            out.push(tagged(range.min, range.max));
+            continue;
+        }
+        if native > range.min {
+            out.push(tagged(range.min, native - 1));
+        }
+        if native < range.max {
+            out.push(tagged(native + 1, range.max));
+        }
+    }
+    // 0 is a bridge without a default VLAN.
+    if native > 0 {
+        out.push(VlanEntry {
+            range: VlanRange {
+                min: native,
+                max: native,
+            },
+            pvid: true,
+            untagged: true,
+        });
+    }
+    out.sort_by_key(|e| e.range);
+    out
+}

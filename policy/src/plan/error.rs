@@ -1,0 +1,133 @@
+//! Why a document can't be brought about on this host: every problem with its path.
+
+use super::memory::MemoryError;
+use crate::state::{Family, IfName, Mac};
+use std::fmt;
+
+/// All problems of a document with this host. Never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError {
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {kind}")]
+pub struct Problem {
+    /// Where in the document.
+    pub path: String,
+    pub kind: ProblemKind,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProblemKind {
+    #[error("there is no interface {name}, and without a type none can be made")]
+    NoSuchLink { name: IfName },
+    #[error("there is no interface {name}; a link of type {kind} can't be made")]
+    CantMake { name: IfName, kind: String },
+    #[error("no interface has the MAC address {mac}")]
+    NoSuchMac { mac: Mac },
+    #[error("several interfaces have the MAC address {mac}: {}", names.join(", "))]
+    AmbiguousMac { mac: Mac, names: Vec<String> },
+    #[error("{name} is also meant by {other}")]
+    MeantTwice { name: IfName, other: String },
+    #[error("{name} is of type {found}, not {wanted}; remove it first (state: absent) to replace it")]
+    OtherKind {
+        name: IfName,
+        wanted: String,
+        found: String,
+    },
+    #[error("{name} is of type {kind}, which Berth leaves alone; use state: ignore")]
+    Ignored { name: IfName, kind: String },
+    #[error("{name} can't be removed")]
+    CantRemove { name: IfName },
+    #[error("is missing; a new {kind} needs it")]
+    Missing { kind: String },
+    #[error("{name} is longer than an interface's name may be (15 bytes)")]
+    NameTooLong { name: IfName },
+    #[error("Controller interface {controller} is holding unknown port {port}")]
+    UnknownPort { controller: IfName, port: IfName },
+    #[error("port {port} is overbooked: {first} lists it too")]
+    Overbooked { port: IfName, first: IfName },
+    #[error("{controller} doesn't list {port} as its port")]
+    NotListed { controller: IfName, port: IfName },
+    #[error("{controller} lists it as its port ({path})")]
+    Listed { controller: IfName, path: String },
+    #[error("there is no controller {name}")]
+    UnknownController { name: IfName },
+    #[error("{name} is of type {kind}, which has no ports")]
+    NotAController { name: IfName, kind: String },
+    #[error("{port} is not a port of it")]
+    NotAPort { port: IfName },
+    #[error("{port} is a port of {controller} ({kind}): addresses belong on {controller}")]
+    IpOnPort {
+        port: IfName,
+        controller: IfName,
+        kind: &'static str,
+    },
+    #[error(
+        "{port} has addresses that something renews (DHCP); as a port of {controller} it would lose them: stop \
+         that, or say ipv4.enabled: false for {port}"
+    )]
+    DynamicOnPort { port: IfName, controller: IfName },
+    #[error("there is no interface {base} to sit on")]
+    UnknownBase { base: IfName },
+    #[error("{base}, which it sits on, is to be absent")]
+    BaseAbsent { base: IfName },
+    #[error("{base}, which it sits on, is down")]
+    BaseDown { base: IfName },
+    #[error("interfaces depend on each other in a circle: {}", names.join(" -> "))]
+    Cycle { names: Vec<String> },
+    #[error("{peer} exists and is not the other end of {name}")]
+    OtherPeer { name: IfName, peer: IfName },
+    #[error("only a bond or a linux-bridge can copy a MAC address")]
+    CantCopyMac,
+    #[error("{from} has no known MAC address to copy")]
+    NoMacToCopy { from: IfName },
+    #[error("{mtu} is outside of what {name} takes ({min} to {max})")]
+    MtuRange {
+        name: IfName,
+        mtu: u32,
+        min: u32,
+        max: u32,
+    },
+    #[error("{mtu} is too small for IPv6, which needs 1280; say ipv6.enabled: false to do without")]
+    MtuIpv6 { mtu: u32 },
+    #[error("{mtu} is more than the {base_mtu} of {base}, which it sits on")]
+    MtuBase { mtu: u32, base: IfName, base_mtu: u32 },
+    #[error("{name} gets no addresses from {who} now, and Berth doesn't start that; give it an address")]
+    NotAutomatic { name: IfName, who: &'static str },
+    #[error("a loopback interface takes addresses only")]
+    LoopbackOnlyAddresses,
+    #[error("there is no interface {name}")]
+    RouteLinkMissing { name: IfName },
+    #[error("{name} is ignored: no route can lead through it")]
+    RouteLinkIgnored { name: IfName },
+    #[error("{name} is down: no route can lead through it")]
+    RouteLinkDown { name: IfName },
+    #[error("{family} is off on {name}: no route can lead through it")]
+    RouteFamilyOff { name: IfName, family: Family },
+    #[error("{via} can't be reached directly through {name}: it is in none of its subnets")]
+    Gateway { via: std::net::IpAddr, name: IfName },
+    #[error("{source_ip} is no address of this host")]
+    Source { source_ip: std::net::IpAddr },
+    #[error("differs from {first}, which is another next hop of the same route")]
+    RouteConflict { first: String },
+    #[error("would fail: {0}")]
+    Step(#[from] MemoryError),
+}

@@ -1,0 +1,232 @@
+//! Links: what goes along with what.
+
+use super::{MemoryError, get, route};
+use crate::state::kind::PortStyle;
+use crate::state::option::{OptValue, Options, When};
+use crate::state::{IfName, Link, LinkKind, Mac, Observed, Port};
+
+/// What sits on a link.
+fn uppers(state: &Observed, name: &IfName) -> Vec<IfName> {
+    state
+        .links
+        .values()
+        .filter(|l| l.base.as_ref() == Some(name))
+        .map(|l| l.name.clone())
+        .collect()
+}
+
+/// A vlan follows its base up and down, unless it is bound loosely.
+fn followers(state: &Observed, name: &IfName) -> Vec<IfName> {
+    let vlans = state
+        .links
+        .values()
+        .filter(|l| l.base.as_ref() == Some(name) && follows(l));
+    vlans.map(|l| l.name.clone()).collect()
+}
+
+pub(in crate::plan) fn follows(link: &Link) -> bool {
+    link.kind == LinkKind::Vlan && !is_loose(link)
+}
+
+fn is_loose(link: &Link) -> bool {
+    link.options
+        .iter()
+        .any(|(name, value)| name.as_str() == "loose-binding" && *value == OptValue::Bool(true))
+}
+
+pub(super) fn create(state: &mut Observed, mut link: Link) -> Result<(), MemoryError> {
+    let both = [Some(&link.name), link.peer.as_ref()];
+    for name in both.into_iter().flatten() {
+        if state.links.contains_key(name) {
+            return Err(MemoryError::LinkExists { link: name.clone() });
+        }
+    }
+    if let Some(base) = &link.base {
+        // It starts with the MTU of what it sits on.
+        link.mtu = get(state, base)?.mtu;
+    }
+    if let (LinkKind::Veth, Some(peer)) = (&link.kind, &link.peer) {
+        let mut other = Link::new(peer.clone(), LinkKind::Veth);
+        other.peer = Some(link.name.clone());
+        state.insert(other);
+    }
+    state.insert(link);
+    Ok(())
+}
+
+pub(super) fn delete(state: &mut Observed, name: &IfName) -> Result<(), MemoryError> {
+    if !get(state, name)?.kind.is_virtual() {
+        return Err(MemoryError::NotVirtual { link: name.clone() });
+    }
+    let mut going = vec![name.clone()];
+    while let Some(name) = going.pop() {
+        going.extend(uppers(state, &name));
+        let ports: Vec<_> = state
+            .links
+            .values()
+            .filter(|l| l.controller.as_ref() == Some(&name))
+            .map(|l| l.name.clone())
+            .collect();
+        for port in ports {
+            detach(state, &port, &name)?;
+        }
+        let Some(link) = state.links.remove(&name) else {
+            continue;
+        };
+        if link.kind == LinkKind::Veth {
+            going.extend(link.peer.filter(|p| state.links.contains_key(p)));
+        }
+        route::drop_link(state, &name);
+        for address in link.ipv4.addresses.iter().chain(&link.ipv6.addresses) {
+            route::drop_source(state, address.ip);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -> Result<(), MemoryError> {
+    let style = get(state, controller)?.kind.spec().ports;
+    let link = get(state, name)?;
+    if let Some(old) = &link.controller {
+        return Err(MemoryError::IsPort {
+            link: name.clone(),
+            controller: old.clone(),
+        });
+    }
+    if style == PortStyle::Bond && link.up {
+        return Err(MemoryError::PortUp { link: name.clone() });
+    }
+    link.controller = Some(controller.clone());
+    link.port = Port::default();
+    match style {
+        // The bond opens its ports itself.
+        PortStyle::Bond => link.up = true,
+        PortStyle::Vrf => cycle(state, name),
+        PortStyle::Bridge | PortStyle::None => {}
+    }
+    Ok(())
+}
+
+pub(super) fn detach(state: &mut Observed, name: &IfName, controller: &IfName) -> Result<(), MemoryError> {
+    let style = get(state, controller)?.kind.spec().ports;
+    let link = get(state, name)?;
+    if link.controller.as_ref() != Some(controller) {
+        return Err(MemoryError::NotPort {
+            link: name.clone(),
+            controller: controller.clone(),
+        });
+    }
+    link.controller = None;
+    link.port = Port::default();
+    match style {
+        PortStyle::Bond => set_down(state, name)?,
+        PortStyle::Vrf => cycle(state, name),
+        PortStyle::Bridge | PortStyle::None => {}
+    }
+    Ok(())
+}
+
+/// A change of vrf takes the link down and up again: what lives in routing tables is lost.
+fn cycle(state: &mut Observed, name: &IfName) {
+    if state.links.get(name).is_some_and(|l| l.up) {
+        lose(state, name);
+    }
+}
+
+/// What a link loses when it goes down: routes, and IPv6 addresses but the link-local one, which comes back.
+fn lose(state: &mut Observed, name: &IfName) {
+    route::drop_link(state, name);
+    let Some(link) = state.links.get_mut(name) else {
+        return;
+    };
+    let (kept, gone) = std::mem::take(&mut link.ipv6.addresses)
+        .into_iter()
+        .partition(|a| a.is_kernel_link_local());
+    link.ipv6.addresses = kept;
+    for address in gone {
+        route::drop_source(state, address.ip);
+    }
+}
+
+pub(super) fn set_down(state: &mut Observed, name: &IfName) -> Result<(), MemoryError> {
+    let link = get(state, name)?;
+    if !link.up {
+        return Ok(());
+    }
+    link.up = false;
+    lose(state, name);
+    for upper in followers(state, name) {
+        set_down(state, &upper)?;
+    }
+    Ok(())
+}
+
+pub(super) fn set_up(state: &mut Observed, name: &IfName) -> Result<(), MemoryError> {
+    let link = get(state, name)?;
+    let base = link.base.clone().filter(|_| follows(link));
+    if let Some(base) = base
+        .and_then(|b| state.links.get(&b))
+        .filter(|b| !b.up && !b.ignored)
+    {
+        return Err(MemoryError::LinkDown {
+            link: base.name.clone(),
+        });
+    }
+    let link = get(state, name)?;
+    let was_up = std::mem::replace(&mut link.up, true);
+    if !was_up {
+        for upper in followers(state, name) {
+            set_up(state, &upper)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn set_mtu(state: &mut Observed, name: &IfName, mtu: u32) -> Result<(), MemoryError> {
+    let link = get(state, name)?;
+    let wrong = || MemoryError::Mtu {
+        link: name.clone(),
+        mtu,
+    };
+    if mtu < link.min_mtu.unwrap_or(0) || mtu > link.max_mtu.filter(|m| *m > 0).unwrap_or(u32::MAX) {
+        return Err(wrong());
+    }
+    let base = link.base.clone().filter(|_| link.kind == LinkKind::Vlan);
+    if base
+        .and_then(|b| state.links.get(&b))
+        .and_then(|b| b.mtu)
+        .is_some_and(|limit| mtu > limit)
+    {
+        return Err(wrong());
+    }
+    get(state, name)?.mtu = Some(mtu);
+    // Vlans never exceed what they sit on.
+    for upper in uppers(state, name) {
+        let link = get(state, &upper)?;
+        if link.kind == LinkKind::Vlan && link.mtu.is_some_and(|m| m > mtu) {
+            set_mtu(state, &upper, mtu)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn set_mac(state: &mut Observed, name: &IfName, mac: Mac) -> Result<(), MemoryError> {
+    let link = get(state, name)?;
+    if link.up && link.kind == LinkKind::Ethernet {
+        return Err(MemoryError::LinkUp { link: name.clone() });
+    }
+    link.mac = Some(mac);
+    Ok(())
+}
+
+pub(super) fn set_options(state: &mut Observed, name: &IfName, options: &Options) -> Result<(), MemoryError> {
+    let link = get(state, name)?;
+    let spec = link.kind.spec();
+    let needs_down =
+        |o: &crate::state::OptName| spec.option(o.as_str()).is_some_and(|s| s.when == When::Down);
+    if link.up && options.keys().any(needs_down) {
+        return Err(MemoryError::LinkUp { link: name.clone() });
+    }
+    link.options.extend(options.iter().map(|(k, v)| (*k, v.clone())));
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! The way back: from whatever is there now to what was before, for what a plan may have touched.
+//!
+//! It doesn't walk the steps backwards: a plan may have failed in the middle, and the kernel does things of its
+//! own. It takes what is there now, puts in what was before wherever the plan had a hand, and plans that.
+
+use super::diff::diff;
+use super::{Plan, Step};
+use crate::state::{Address, IfName, Link, Observed, RouteKey, Rule};
+use std::collections::BTreeSet;
+
+#[derive(Default)]
+struct Touched<'a> {
+    links: BTreeSet<&'a IfName>,
+    routes: BTreeSet<RouteKey>,
+    rules: BTreeSet<&'a Rule>,
+    dns: bool,
+    hostname: bool,
+}
+
+pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
+    let touched = touched(plan, now, before);
+    let mut target = now.clone();
+    for name in &touched.links {
+        match before.links.get(*name) {
+            Some(link) => target.insert(restored(link, now.links.get(*name))),
+            None => {
+                target.links.remove(*name);
+            }
+        }
+    }
+    let concerns = |route: &crate::state::Route| {
+        touched.routes.contains(&route.key())
+            || route.next_hops.iter().any(|hop| touched.links.contains(&hop.dev))
+    };
+    // Routes that the kernel learns by itself are not brought back by hand.
+    target.routes.retain(|r| r.protocol.is_kernels() || !concerns(r));
+    target.routes.extend(
+        before
+            .routes
+            .iter()
+            .filter(|r| !r.protocol.is_kernels() && concerns(r))
+            .cloned(),
+    );
+    target.rules.retain(|r| !touched.rules.contains(r));
+    target
+        .rules
+        .extend(before.rules.iter().filter(|r| touched.rules.contains(r)).cloned());
+    if touched.dns {
+        target.dns = before.dns.clone();
+    }
+    if touched.hostname && before.hostname.is_some() {
+        target.hostname.clone_from(&before.hostname);
+    }
+    Plan {
+        steps: diff(now, &target).steps,
+    }
+}
+
+/// A link as it was, but for what nobody puts back: link-locals that the kernel makes, leases that came or went
+/// in the meantime on a link that stayed.
+fn restored(before: &Link, now: Option<&Link>) -> Link {
+    let mut link = before.clone();
+    let Some(now) = now else {
+        link.ipv6.addresses.retain(|a| !a.is_kernel_link_local());
+        return link;
+    };
+    let has = |list: &[Address], a: &Address| list.iter().any(|b| b.same(a));
+    link.ipv6
+        .addresses
+        .retain(|a| !a.is_kernel_link_local() || has(&now.ipv6.addresses, a));
+    for family in crate::state::Family::BOTH {
+        let there = &now.ip(family).addresses;
+        let ip = link.ip_mut(family);
+        let new: Vec<_> = there
+            .iter()
+            .filter(|a| a.is_foreign() && !has(&ip.addresses, a))
+            .cloned()
+            .collect();
+        ip.addresses.extend(new);
+    }
+    // Where nobody looked before there is nothing to go back to.
+    link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| true));
+    link
+}
+
+/// Links with everything that rests on them or belongs to them, in both states; routes and rules by step.
+fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touched<'a> {
+    let mut out = Touched::default();
+    for step in &plan.steps {
+        match step {
+            Step::AddRoute { route }
+            | Step::AppendRoute { route }
+            | Step::ReplaceRoute { route }
+            | Step::DeleteRoute { route } => {
+                out.routes.insert(route.key());
+            }
+            Step::AddRule { rule } | Step::DeleteRule { rule } => {
+                out.rules.insert(rule);
+            }
+            Step::SetDns { .. } => out.dns = true,
+            Step::SetHostname { .. } => out.hostname = true,
+            Step::CreateLink { link, peer, .. } => {
+                out.links.insert(link);
+                out.links.extend(peer);
+            }
+            other => out.links.extend(other.link()),
+        }
+    }
+    if !out.links.is_empty() {
+        spread(&mut out, now, before);
+    }
+    out
+}
+
+/// A step on a link may have changed what sits on it, its ports, its other end.
+fn spread<'a>(out: &mut Touched<'a>, now: &'a Observed, before: &'a Observed) {
+    loop {
+        let size = out.links.len();
+        for link in now.links.values().chain(before.links.values()) {
+            let near = [&link.base, &link.controller, &link.peer];
+            if near.into_iter().flatten().any(|n| out.links.contains(n)) {
+                out.links.insert(&link.name);
+            }
+        }
+        if out.links.len() == size {
+            return;
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! One change to the kernel, with all that is needed to make it and to print it.
+
+use crate::state::{Address, Dns, Family, IfName, LinkKind, Mac, Options, PortVlan, Route, Rule, VlanRange};
+use serde::Serialize;
+use std::fmt;
+
+/// VLANs to give a bridge port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct VlanEntry {
+    #[serde(flatten)]
+    pub range: VlanRange,
+    /// Untagged frames that come in belong to it.
+    pub pvid: bool,
+    /// Frames of it go out without a tag.
+    pub untagged: bool,
+}
+
+/// A step. Nothing is left to decide when it is executed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "step", rename_all = "kebab-case")]
+pub enum Step {
+    DeleteLink {
+        link: IfName,
+        kind: LinkKind,
+    },
+    CreateLink {
+        link: IfName,
+        kind: LinkKind,
+        base: Option<IfName>,
+        peer: Option<IfName>,
+        mac: Option<Mac>,
+        options: Options,
+    },
+    Detach {
+        link: IfName,
+        controller: IfName,
+    },
+    Attach {
+        link: IfName,
+        controller: IfName,
+    },
+    SetUp {
+        link: IfName,
+    },
+    SetDown {
+        link: IfName,
+    },
+    SetMac {
+        link: IfName,
+        mac: Mac,
+    },
+    SetMtu {
+        link: IfName,
+        mtu: u32,
+    },
+    /// Empty: none.
+    SetAlias {
+        link: IfName,
+        alias: String,
+    },
+    SetPromiscuous {
+        link: IfName,
+        on: bool,
+    },
+    AddAltName {
+        link: IfName,
+        name: String,
+    },
+    DeleteAltName {
+        link: IfName,
+        name: String,
+    },
+    SetOptions {
+        link: IfName,
+        kind: LinkKind,
+        options: Options,
+    },
+    SetPortOptions {
+        link: IfName,
+        kind: LinkKind,
+        options: Options,
+    },
+    /// `vlan` is what the port then has; `remove` goes first.
+    SetPortVlans {
+        link: IfName,
+        vlan: PortVlan,
+        remove: Vec<VlanRange>,
+        add: Vec<VlanEntry>,
+    },
+    /// `disable_ipv6`.
+    SetIpv6 {
+        link: IfName,
+        on: bool,
+    },
+    /// `accept_ra`.
+    SetAcceptRa {
+        link: IfName,
+        on: bool,
+    },
+    SetForwarding {
+        link: IfName,
+        family: Family,
+        on: bool,
+    },
+    AddAddress {
+        link: IfName,
+        address: Address,
+    },
+    /// Same address: another lifetime or mark.
+    ReplaceAddress {
+        link: IfName,
+        address: Address,
+    },
+    DeleteAddress {
+        link: IfName,
+        address: Address,
+    },
+    AddRoute {
+        route: Route,
+    },
+    /// Beside one with the same key.
+    AppendRoute {
+        route: Route,
+    },
+    /// In place of the one with the same key: no packet finds neither.
+    ReplaceRoute {
+        route: Route,
+    },
+    DeleteRoute {
+        route: Route,
+    },
+    AddRule {
+        rule: Rule,
+    },
+    DeleteRule {
+        rule: Rule,
+    },
+    SetDns {
+        dns: Dns,
+    },
+    SetHostname {
+        hostname: String,
+    },
+}
+
+impl Step {
+    /// What is done, in a word or two.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Step::DeleteLink { .. } => "delete link",
+            Step::CreateLink { .. } => "create link",
+            Step::Detach { .. } => "detach port",
+            Step::Attach { .. } => "attach port",
+            Step::SetUp { .. } => "set up",
+            Step::SetDown { .. } => "set down",
+            Step::SetMac { .. } => "set mac",
+            Step::SetMtu { .. } => "set mtu",
+            Step::SetAlias { .. } => "set alias",
+            Step::SetPromiscuous { .. } => "set promiscuous",
+            Step::AddAltName { .. } => "add name",
+            Step::DeleteAltName { .. } => "delete name",
+            Step::SetOptions { .. } => "set options",
+            Step::SetPortOptions { .. } => "set port options",
+            Step::SetPortVlans { .. } => "set port vlans",
+            Step::SetIpv6 { .. } => "set ipv6",
+            Step::SetAcceptRa { .. } => "set accept-ra",
+            Step::SetForwarding { .. } => "set forwarding",
+            Step::AddAddress { .. } => "add address",
+            Step::ReplaceAddress { .. } => "replace address",
+            Step::DeleteAddress { .. } => "delete address",
+            Step::AddRoute { .. } => "add route",
+            Step::AppendRoute { .. } => "append route",
+            Step::ReplaceRoute { .. } => "replace route",
+            Step::DeleteRoute { .. } => "delete route",
+            Step::AddRule { .. } => "add rule",
+            Step::DeleteRule { .. } => "delete rule",
+            Step::SetDns { .. } => "set dns",
+            Step::SetHostname { .. } => "set hostname",
+        }
+    }
+
+    /// The link it is about, if it is about one.
+    pub fn link(&self) -> Option<&IfName> {
+        match self {
+            Step::DeleteLink { link, .. }
+            | Step::CreateLink { link, .. }
+            | Step::Detach { link, .. }
+            | Step::Attach { link, .. }
+            | Step::SetUp { link }
+            | Step::SetDown { link }
+            | Step::SetMac { link, .. }
+            | Step::SetMtu { link, .. }
+            | Step::SetAlias { link, .. }
+            | Step::SetPromiscuous { link, .. }
+            | Step::AddAltName { link, .. }
+            | Step::DeleteAltName { link, .. }
+            | Step::SetOptions { link, .. }
+            | Step::SetPortOptions { link, .. }
+            | Step::SetPortVlans { link, .. }
+            | Step::SetIpv6 { link, .. }
+            | Step::SetAcceptRa { link, .. }
+            | Step::SetForwarding { link, .. }
+            | Step::AddAddress { link, .. }
+            | Step::ReplaceAddress { link, .. }
+            | Step::DeleteAddress { link, .. } => Some(link),
+            Step::AddRoute { route }
+            | Step::AppendRoute { route }
+            | Step::ReplaceRoute { route }
+            | Step::DeleteRoute { route } => match route.next_hops.as_slice() {
+                [hop] => Some(&hop.dev),
+                _ => None,
+            },
+            Step::AddRule { .. }
+            | Step::DeleteRule { .. }
+            | Step::SetDns { .. }
+            | Step::SetHostname { .. } => None,
+        }
+    }
+
+    /// The rest of it, for people.
+    pub fn what(&self) -> String {
+        match self {
+            Step::DeleteLink { kind, .. } => kind.to_string(),
+            Step::CreateLink {
+                kind,
+                base,
+                peer,
+                mac,
+                options,
+                ..
+            } => {
+                let mut out = kind.to_string();
+                let mut say = |word: &str, name: String| {
+                    out.push_str(&format!(" {word} {name}"));
+                };
+                base.iter().for_each(|b| say("on", b.to_string()));
+                peer.iter().for_each(|p| say("with peer", p.to_string()));
+                mac.iter().for_each(|m| say("mac", m.to_string()));
+                if options.is_empty() {
+                    out
+                } else {
+                    format!("{out} {}", list(options))
+                }
+            }
+            Step::Detach { controller, .. } => format!("from {controller}"),
+            Step::Attach { controller, .. } => format!("to {controller}"),
+            Step::SetUp { .. } | Step::SetDown { .. } => String::new(),
+            Step::SetMac { mac, .. } => mac.to_string(),
+            Step::SetMtu { mtu, .. } => mtu.to_string(),
+            Step::SetAlias { alias, .. } if alias.is_empty() => "none".into(),
+            Step::SetAlias { alias, .. } => alias.clone(),
+            Step::AddAltName { name, .. } | Step::DeleteAltName { name, .. } => name.clone(),
+            Step::SetOptions { options, .. } | Step::SetPortOptions { options, .. } => list(options),
+            Step::SetPortVlans { vlan, .. } => vlan.to_string(),
+            Step::SetPromiscuous { on, .. } | Step::SetIpv6 { on, .. } | Step::SetAcceptRa { on, .. } => {
+                on_off(*on).into()
+            }
+            Step::SetForwarding { family, on, .. } => format!("{family} {}", on_off(*on)),
+            Step::AddAddress { address, .. } | Step::ReplaceAddress { address, .. } => match address.lifetime
+            {
+                Some(l) => format!("{address} for {}s", l.valid),
+                None => address.to_string(),
+            },
+            Step::DeleteAddress { address, .. } => address.to_string(),
+            Step::AddRoute { route }
+            | Step::AppendRoute { route }
+            | Step::ReplaceRoute { route }
+            | Step::DeleteRoute { route } => route.to_string(),
+            Step::AddRule { rule } | Step::DeleteRule { rule } => rule.to_string(),
+            Step::SetDns { dns } => dns.to_string(),
+            Step::SetHostname { hostname } => hostname.clone(),
+        }
+    }
+}
+
+fn on_off(on: bool) -> &'static str {
+    if on { "on" } else { "off" }
+}
+
+fn list(options: &Options) -> String {
+    options
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.verb())?;
+        if let Some(link) = self.link() {
+            write!(f, " {link}")?;
+        }
+        let what = self.what();
+        if what.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " {what}")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the host shall look like: a desired document merged over what was observed.
+//!
+//! What the document doesn't mention stays as observed. Everything that can't be is collected with its path;
+//! nothing is reported twice.
+
+mod ip;
+mod links;
+mod ports;
+pub(super) mod routes;
+pub(super) mod rules;
+mod stack;
+
+use super::error::{PlanError, Problem, ProblemKind};
+use super::resolve::resolve;
+use crate::state::{Desired, DesiredLink, IfName, LinkState, Observed};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The state that the plan leads to, whole.
+pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Observed, PlanError> {
+    let mut problems = Vec::new();
+    let desired = resolve(observed, desired, &mut problems);
+    let mut merge = Merge {
+        observed,
+        docs: desired.links.iter().map(|l| (&l.name, l)).collect(),
+        state: observed.clone(),
+        removed: BTreeSet::new(),
+        moved: BTreeMap::new(),
+        problems,
+    };
+    for link in &desired.links {
+        merge.link(link);
+    }
+    merge.ports(&desired);
+    merge.stack();
+    for link in &desired.links {
+        merge.ips(link);
+    }
+    merge.ports_without_ip(&desired);
+    merge.mtus(&desired);
+    merge.routes(&desired);
+    merge.rules(&desired);
+    if let Some(dns) = &desired.dns {
+        let into = &mut merge.state.dns;
+        for (list, wanted) in [
+            (&mut into.servers, &dns.servers),
+            (&mut into.search, &dns.search),
+            (&mut into.options, &dns.options),
+        ] {
+            if let Some(wanted) = wanted {
+                list.clone_from(wanted);
+            }
+        }
+    }
+    if desired.hostname.is_some() {
+        merge.state.hostname.clone_from(&desired.hostname);
+    }
+    if merge.problems.is_empty() {
+        Ok(merge.state)
+    } else {
+        Err(PlanError {
+            problems: merge.problems,
+        })
+    }
+}
+
+struct Merge<'a> {
+    observed: &'a Observed,
+    /// The document's entries by kernel name.
+    docs: BTreeMap<&'a IfName, &'a DesiredLink>,
+    /// The target, under way.
+    state: Observed,
+    /// Links that go, named by the document or with what they sit on.
+    removed: BTreeSet<IfName>,
+    /// Ports that came under a controller that takes their addresses' place.
+    moved: BTreeMap<IfName, IfName>,
+    problems: Vec<Problem>,
+}
+
+impl Merge<'_> {
+    fn problem(&mut self, path: String, kind: ProblemKind) {
+        self.problems.push(Problem { path, kind });
+    }
+
+    /// A problem with an entry of `interfaces`.
+    fn link_problem(&mut self, link: &DesiredLink, field: &str, kind: ProblemKind) {
+        let dot = if field.is_empty() { "" } else { "." };
+        self.problem(format!("interfaces[{}]{dot}{field}", link.index), kind);
+    }
+
+    /// Whether the document wants that link to be there.
+    fn wanted(&self, name: &IfName) -> Option<&DesiredLink> {
+        self.docs
+            .get(name)
+            .copied()
+            .filter(|d| matches!(d.state, LinkState::Up | LinkState::Down))
+    }
+}

@@ -1,0 +1,55 @@
+//! Tests of the plan: goldens (a case is a folder), properties, and single topics.
+
+mod goldens;
+mod properties;
+mod scale;
+mod topics;
+
+use super::{Plan, memory};
+use crate::state::{Address, Observed};
+use serde_json::Value;
+
+fn yaml(text: &str) -> Value {
+    serde_saphyr::from_str(text).expect("test YAML parses")
+}
+
+fn observed(text: &str) -> Observed {
+    Observed::from_value(&yaml(text)).expect("observed state reads")
+}
+
+fn desired(text: &str) -> crate::state::Desired {
+    crate::state::Desired::from_value(&yaml(text)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Applies all steps; a step that the kernel would refuse fails the test.
+fn applied(state: &Observed, plan: &Plan) -> Observed {
+    let mut state = state.clone();
+    for (i, step) in plan.steps.iter().enumerate() {
+        memory::apply(&mut state, step).unwrap_or_else(|e| panic!("step {} ({step}): {e}\n{plan}", i + 1));
+    }
+    state
+}
+
+/// A state without what nobody puts back and without orders that mean nothing.
+fn comparable(state: &Observed) -> Observed {
+    let mut state = state.clone();
+    state.routes.sort();
+    state.rules.sort();
+    for link in state.links.values_mut() {
+        link.ipv6.addresses.retain(|a| !a.is_kernel_link_local());
+        link.ipv6.accept_ra = None;
+        for family in crate::state::Family::BOTH {
+            let ip = link.ip_mut(family);
+            // Leases are theirs whose they are: that they are there counts, not in which place.
+            let (mut leases, rest): (Vec<Address>, _) = ip.addresses.drain(..).partition(|a| a.is_foreign());
+            leases.sort();
+            ip.addresses = rest;
+            ip.addresses.extend(leases);
+            if family == crate::state::Family::Ipv4 {
+                ip.enabled = false;
+            }
+        }
+        (link.ipv4.dhcp, link.ipv6.autoconf) = (false, false);
+    }
+    state
+}

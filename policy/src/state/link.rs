@@ -1,0 +1,97 @@
+//! A link as the kernel has it.
+
+use super::{Family, IfName, Ip, LinkKind, Mac, OptValue, Options, Port, kind};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// One network interface. What sits on a controller is said at the port (`controller`, `port`), as in the
+/// kernel; port lists are made from it when a state is printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    pub name: IfName,
+    pub kind: LinkKind,
+    /// Administratively up.
+    pub up: bool,
+    /// Shown as `state: ignore`: neither read further nor touched.
+    pub ignored: bool,
+    /// `IFLA_IFALIAS`; nmstate's `description`.
+    pub alias: Option<String>,
+    pub mac: Option<Mac>,
+    pub permanent_mac: Option<Mac>,
+    pub mtu: Option<u32>,
+    pub min_mtu: Option<u32>,
+    pub max_mtu: Option<u32>,
+    pub controller: Option<IfName>,
+    pub port: Port,
+    pub alt_names: BTreeSet<String>,
+    pub promiscuous: bool,
+    /// The link it sits on (vlan, vxlan, mac-vlan).
+    pub base: Option<IfName>,
+    /// The other end of a veth, where it is in this namespace.
+    pub peer: Option<IfName>,
+    /// The kind's options.
+    pub options: Options,
+    pub ipv4: Ip,
+    pub ipv6: Ip,
+    /// What a document said about it beyond the model; shown again as it came.
+    pub extra: Map<String, Value>,
+}
+
+impl Link {
+    /// A link that is down and has nothing. IPv6 is on, as the kernel has it by default.
+    pub fn new(name: IfName, kind: LinkKind) -> Self {
+        Self {
+            name,
+            kind,
+            up: false,
+            ignored: false,
+            alias: None,
+            mac: None,
+            permanent_mac: None,
+            mtu: None,
+            min_mtu: None,
+            max_mtu: None,
+            controller: None,
+            port: Port::default(),
+            alt_names: BTreeSet::new(),
+            promiscuous: false,
+            base: None,
+            peer: None,
+            options: Options::new(),
+            ipv4: Ip::default(),
+            ipv6: Ip {
+                enabled: true,
+                ..Ip::default()
+            },
+            extra: Map::new(),
+        }
+    }
+
+    pub fn ip(&self, family: Family) -> &Ip {
+        match family {
+            Family::Ipv4 => &self.ipv4,
+            Family::Ipv6 => &self.ipv6,
+        }
+    }
+
+    pub fn ip_mut(&mut self, family: Family) -> &mut Ip {
+        match family {
+            Family::Ipv4 => &mut self.ipv4,
+            Family::Ipv6 => &mut self.ipv6,
+        }
+    }
+
+    /// A bridge that looks at VLAN tags.
+    pub fn filters_vlans(&self) -> bool {
+        self.options.get(&kind::VLAN_FILTERING.name()) == Some(&OptValue::Bool(true))
+    }
+
+    /// The VLAN that a bridge gives untagged frames by default; the kernel's own default is 1.
+    pub fn default_pvid(&self) -> u16 {
+        match self.options.get(&kind::DEFAULT_PVID.name()) {
+            Some(OptValue::Int(n)) => u16::try_from(*n).unwrap_or(1),
+            _ => 1,
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! What a host has: the network state as it was observed.
+//!
+//! The agent's netlink module fills it from the kernel; [`Observed::from_value`] reads it from nmstate's YAML
+//! (`--current state.yaml`); [`Observed::to_value`] prints it as such. Its own serde form keeps everything,
+//! also what nmstate's YAML has no word for (who made a route, on-link next hops), and is what a checkpoint
+//! on disk holds.
+
+mod from_value;
+mod to_value;
+
+use super::{Dns, IfName, Link, Route, Rule};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// The network state of a host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observed {
+    pub links: BTreeMap<IfName, Link>,
+    /// Every route but those the kernel makes itself from addresses (protocol kernel, table local).
+    pub routes: Vec<Route>,
+    /// Every rule but those a host is born with.
+    pub rules: Vec<Rule>,
+    pub dns: Dns,
+    pub hostname: Option<String>,
+    /// What a document said beyond the model; shown again as it came.
+    pub extra: Map<String, Value>,
+}
+
+impl Observed {
+    pub fn link(&self, name: &str) -> Option<&Link> {
+        self.links.get(name)
+    }
+
+    pub fn insert(&mut self, link: Link) {
+        self.links.insert(link.name.clone(), link);
+    }
+}
