@@ -1,0 +1,220 @@
+//! Rules of a range: of each family by itself, of the two together, and of what may change.
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::{Rule, list, rule, text, unchanged};
+use crate::address;
+
+/// What to do instead of changing a range; R11, R61, R94.
+const IMMUTABLE: &str = "an existing range can't be changed: append another to ranges and set this one to \
+     state: Draining, or delete and re-create the pool (addresses that are held are kept)";
+
+/// What holds wherever `cidr` and its companions stand: in a range, and in either half of a dual-stack one.
+pub(super) fn of_family() -> Vec<Rule> {
+    let mut rules = vec![
+        rule("cidr must be a CIDR", "!has(self.cidr) || isCIDR(self.cidr)", |new, _| {
+            text(new, "cidr").is_none_or(|cidr| address::cidr(cidr).is_some())
+        })
+        .at(".cidr")
+        .say("'cidr ' + self.cidr + ' is not a network such as 10.10.10.0/24 or 2001:db8::/64'", |new, _| {
+            format!("cidr {} is not a network such as 10.10.10.0/24 or 2001:db8::/64", shown(new, "cidr"))
+        }),
+        inside("start", ".start", "start must be an address in cidr"),
+        inside("end", ".end", "end must be an address in cidr"),
+        inside("gateway", ".gateway", "gateway must be an address in cidr"),
+        excludes_inside(),
+        start_before_end(),
+        excludes_grow(),
+    ];
+    for (name, field) in [("cidr", ".cidr"), ("start", ".start"), ("end", ".end"), ("gateway", ".gateway")] {
+        rules.push(fixed(name, field));
+    }
+    rules
+}
+
+/// What holds for a range as a whole.
+pub(super) fn of_range() -> Vec<Rule> {
+    let either = "has(self.cidr) != (has(self.ipv4) || has(self.ipv6))";
+    let companions = ["start", "end", "gateway", "exclude"];
+    let mut rules = vec![
+        rule("set either cidr, or ipv4 and ipv6 or one of them", either, |new, _| {
+            new.get("cidr").is_some() != (new.get("ipv4").is_some() || new.get("ipv6").is_some())
+        }),
+        rule(
+            "start, end, exclude and gateway of a dual-stack range stand under ipv4 and ipv6",
+            "has(self.cidr) || !(has(self.ipv4) || has(self.ipv6)) || \
+             !(has(self.start) || has(self.end) || has(self.gateway) || has(self.exclude))",
+            move |new, _| {
+                let dual = new.get("ipv4").is_some() || new.get("ipv6").is_some();
+                new.get("cidr").is_some() || !dual || companions.iter().all(|name| new.get(name).is_none())
+            },
+        ),
+        host_bits_fit(),
+    ];
+    for (name, field) in [("skipOctetEnds", ".skipOctetEnds"), ("perNodeHostBits", ".perNodeHostBits")] {
+        rules.push(fixed(name, field));
+    }
+    for (name, cel) in [
+        ("ipv4", "has(self.ipv4) == has(oldSelf.ipv4)"),
+        ("ipv6", "has(self.ipv6) == has(oldSelf.ipv6)"),
+    ] {
+        rules.push(
+            rule(IMMUTABLE, cel, move |new, old| new.get(name).is_some() == old.get(name).is_some()).forbidden(),
+        );
+    }
+    rules
+}
+
+/// What holds for a range that has a name, besides.
+pub(super) fn of_named_range() -> Vec<Rule> {
+    vec![fixed("nodeSelector", ".nodeSelector"), fixed("attributes", ".attributes")]
+}
+
+/// What holds for one half of a dual-stack range, besides.
+pub(super) fn of_half(family: u8) -> Vec<Rule> {
+    let (text, other) = match family {
+        4 => ("cidr under ipv4 must be an IPv4 network", IpNet::V6(Default::default())),
+        _ => ("cidr under ipv6 must be an IPv6 network", IpNet::V4(Default::default())),
+    };
+    let cel = format!("!isCIDR(self.cidr) || cidr(self.cidr).ip().family() == {family}");
+    let same_family = move |new: &Value, _: &Value| {
+        let cidr = super::text(new, "cidr").and_then(address::cidr);
+        cidr.is_none_or(|cidr| cidr.max_prefix_len() != other.max_prefix_len())
+    };
+    vec![rule(text, cel, same_family).at(".cidr")]
+}
+
+/// The networks of a range, of either form, that can be read.
+pub(super) fn nets(range: &Value) -> Vec<IpNet> {
+    let halves = [Some(range), range.get("ipv4"), range.get("ipv6")];
+    halves.into_iter().flatten().filter_map(|half| text(half, "cidr").and_then(address::cidr)).collect()
+}
+
+/// CEL for [`nets`] of the range that the expression names.
+pub(super) fn nets_cel(range: &str) -> String {
+    format!(
+        "((has({range}.cidr) ? [{range}.cidr] : []) + (has({range}.ipv4) ? [{range}.ipv4.cidr] : []) + \
+         (has({range}.ipv6) ? [{range}.ipv6.cidr] : [])).filter(net, isCIDR(net))"
+    )
+}
+
+/// R2: `field` is an address inside the network.
+fn inside(name: &'static str, field: &'static str, plain: &'static str) -> Rule {
+    let cel = format!(
+        "!has(self.{name}) || !has(self.cidr) || !isCIDR(self.cidr) || \
+         (isIP(self.{name}) && cidr(self.cidr).containsIP(self.{name}))"
+    );
+    let say = format!(
+        "'{name} ' + self.{name} + (isIP(self.{name}) ? ' is not in ' + self.cidr : ' is not an IP address')"
+    );
+    rule(plain, cel, move |new, _| match (text(new, name), text(new, "cidr")) {
+        (Some(addr), Some(net)) => address::cidr(net).is_none() || address::contains_ip(net, addr),
+        _ => true,
+    })
+    .at(field)
+    .say(say, move |new, _| {
+        let addr = shown(new, name);
+        match address::ip(addr) {
+            Some(_) => format!("{name} {addr} is not in {}", shown(new, "cidr")),
+            None => format!("{name} {addr} is not an IP address"),
+        }
+    })
+}
+
+/// R3: every exclusion is an address or a network inside the network.
+fn excludes_inside() -> Rule {
+    let fits = "isIP(e) ? cidr(self.cidr).containsIP(e) : isCIDR(e) && cidr(self.cidr).containsCIDR(e)";
+    let cel = format!(
+        "!has(self.exclude) || !has(self.cidr) || !isCIDR(self.cidr) || self.exclude.all(e, {fits})"
+    );
+    let say = format!(
+        "'exclude ' + self.exclude.filter(e, !({fits}))[0] + ' is neither an address nor a network in ' + self.cidr"
+    );
+    let misfit = |new: &Value| -> Option<String> {
+        let net = text(new, "cidr").filter(|net| address::cidr(net).is_some())?;
+        let fits = |e: &&str| address::contains_ip(net, e) || address::contains_cidr(net, e);
+        list(new, "exclude").iter().filter_map(Value::as_str).find(|e| !fits(e)).map(str::to_owned)
+    };
+    rule("every exclude must be an address or a network in cidr", cel, move |new, _| misfit(new).is_none())
+        .at(".exclude")
+        .say(say, move |new, _| {
+            let bad = misfit(new).unwrap_or_default();
+            format!("exclude {bad} is neither an address nor a network in {}", shown(new, "cidr"))
+        })
+}
+
+/// R2: `start` is not above `end`, in either family.
+///
+/// CEL can't order addresses. But two addresses differ first at some bit p: both are in start/p, end is not in
+/// start/(p+1), and start is the lower one if its bit p is 0, that is, if the first address of start/p is in
+/// start/(p+1).
+fn start_before_end() -> Rule {
+    const BITS_OF_A_GROUP: &str = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]";
+    const GROUPS: &str = "[0, 16, 32, 48, 64, 80, 96, 112]";
+    let cel = format!(
+        "!has(self.start) || !has(self.end) || !isIP(self.start) || !isIP(self.end) || \
+         ip(self.start).family() != ip(self.end).family() || ip(self.start) == ip(self.end) || \
+         {GROUPS}.exists(g, {BITS_OF_A_GROUP}.exists(b, g + b < (ip(self.start).family() == 4 ? 32 : 128) && \
+         cidr(self.start + '/' + string(g + b)).containsIP(self.end) && \
+         !cidr(self.start + '/' + string(g + b + 1)).containsIP(self.end) && \
+         cidr(self.start + '/' + string(g + b + 1)).containsIP(cidr(self.start + '/' + string(g + b)).masked().ip())))"
+    );
+    let ordered = |new: &Value, _: &Value| {
+        let bound = |name| text(new, name).and_then(address::ip);
+        match (bound("start"), bound("end")) {
+            (Some(start), Some(end)) => start.is_ipv4() != end.is_ipv4() || start <= end,
+            _ => true,
+        }
+    };
+    rule("start must not be above end", cel, ordered)
+        .at(".start")
+        .say("'start ' + self.start + ' is above end ' + self.end", |new, _| {
+            format!("start {} is above end {}", shown(new, "start"), shown(new, "end"))
+        })
+}
+
+/// R118: a slice is not larger than the network it is cut from.
+fn host_bits_fit() -> Rule {
+    let too_small = |net: &str| {
+        format!("self.perNodeHostBits > (cidr({net}).ip().family() == 4 ? 32 : 128) - cidr({net}).prefixLength()")
+    };
+    let nets = nets_cel("self");
+    let cel = format!("!has(self.perNodeHostBits) || !{nets}.exists(n, {})", too_small("n"));
+    let say = format!(
+        "'perNodeHostBits ' + string(self.perNodeHostBits) + ' is more than ' + {nets}.filter(n, {})[0] + ' has'",
+        too_small("n")
+    );
+    let misfit = |new: &Value| -> Option<String> {
+        let bits = new.get("perNodeHostBits").and_then(Value::as_u64)?;
+        let halves = [Some(new), new.get("ipv4"), new.get("ipv6")];
+        let small =
+            |net: &&str| address::cidr(net).is_some_and(|net| bits > u64::from(address::host_bits(&net)));
+        halves.into_iter().flatten().filter_map(|half| text(half, "cidr")).find(small).map(str::to_owned)
+    };
+    rule("perNodeHostBits must not exceed the host bits of the network", cel, move |new, _| misfit(new).is_none())
+        .at(".perNodeHostBits")
+        .say(say, move |new, _| {
+            let bits = new.get("perNodeHostBits").map(ToString::to_string).unwrap_or_default();
+            format!("perNodeHostBits {bits} is more than {} has", misfit(new).unwrap_or_default())
+        })
+}
+
+/// D9: what is excluded stays excluded; more may be.
+fn excludes_grow() -> Rule {
+    let cel = "!has(oldSelf.exclude) || oldSelf.exclude.all(e, has(self.exclude) && e in self.exclude)";
+    rule("exclude may only grow: what is excluded stays excluded", cel, |new, old| {
+        list(old, "exclude").iter().all(|e| list(new, "exclude").contains(e))
+    })
+    .at(".exclude")
+    .forbidden()
+}
+
+/// R11, R61, R94: a field that is what it was.
+fn fixed(name: &'static str, field: &'static str) -> Rule {
+    rule(IMMUTABLE, unchanged(name), move |new, old| new.get(name) == old.get(name)).at(field).forbidden()
+}
+
+fn shown<'a>(value: &'a Value, field: &str) -> &'a str {
+    text(value, field).unwrap_or_default()
+}
