@@ -135,6 +135,11 @@ fn complete(kind: Kind, schema: &mut Value) {
             node["default"] = default;
         }
     }
+    if matches!(kind, Kind::NodeIPPool | Kind::NodeIPSlice) {
+        // A rule may blame only a field that the schema knows.
+        schema["properties"]["metadata"] =
+            json!({"type": "object", "properties": {"name": {"type": "string", "maxLength": 253}}});
+    }
     if kind == Kind::NodeNetworkConfigurationEnactment {
         // As kubernetes-nmstate has it: fields of a newer version survive an older CRD.
         schema["x-kubernetes-preserve-unknown-fields"] = json!(true);

@@ -33,7 +33,7 @@ use crate::meta::{self, Condition};
 pub struct NodeNetworkConfigurationPolicySpec {
     /// Labels that a node must have, all of them. None: every node.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 256))]
+    #[schemars(schema_with = "labels")]
     pub node_selector: BTreeMap<String, String>,
     /// Named expressions over the node's state, or ippool.<pool>.allocate. Can't be changed later.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -68,6 +68,15 @@ pub struct NodeNetworkConfigurationPolicyStatus {
     /// Which nodes are being reconfigured, with the generation they work on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable_nodes: BTreeMap<String, i64>,
+}
+
+/// Labels. A label's value has at most 63 characters; to say so keeps the rules' estimated cost low.
+fn labels(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 256,
+        "additionalProperties": {"type": "string", "maxLength": 63},
+    })
 }
 
 /// Expressions, with bounds wide enough for any that a person writes: they keep the estimated cost of the

@@ -124,56 +124,40 @@ fn is_range_with_a_name(first: &Value, range: &Value) -> bool {
 
 /// R62, R64: only a range that has stopped giving may go.
 fn only_draining_ranges_go() -> Rule {
-    let gone = "(!has(o.state) || o.state != 'Draining') && !self.ranges.exists(n, n.name == o.name)";
-    let cel =
-        format!("!has(oldSelf.ranges) || !has(self.ranges) || !oldSelf.ranges.exists(o, {gone})");
-    let say = format!(
-        "'range ' + oldSelf.ranges.filter(o, {gone})[0].name + ' gives addresses: set its state to Draining first'"
-    );
-    let lost = |new: &Value, old: &Value| -> Option<String> {
-        let gone = |o: &&Value| text(o, "state") != Some("Draining") && !has_range(new, o);
-        let found = list(old, "ranges").iter().find(gone).filter(|_| new.get("ranges").is_some())?;
-        text(found, "name").map(str::to_owned)
-    };
-    rule("a range that gives addresses can't be removed: set its state to Draining first", cel, move |new, old| {
-        lost(new, old).is_none()
-    })
+    rule(
+        "a range that gives addresses can't be removed: set its state to Draining first",
+        "!has(oldSelf.ranges) || !has(self.ranges) || oldSelf.ranges.all(o, \
+         has(o.state) && o.state == 'Draining' || self.ranges.exists(n, n.name == o.name))",
+        |new, old| {
+            let may_go = |range: &Value| text(range, "state") == Some("Draining") || has_range(new, range);
+            new.get("ranges").is_none() || list(old, "ranges").iter().all(may_go)
+        },
+    )
     .at(".ranges")
     .forbidden()
-    .say(say, move |new, old| {
-        let name = lost(new, old).unwrap_or_default();
-        format!("range {name} gives addresses: set its state to Draining first")
-    })
 }
 
-/// R62: a range goes when what it holds is free, or in another range. Asked of the whole object: it needs the
+/// R62: a range goes when all that is held is in the ranges that stay. Asked of the whole object: it needs the
 /// ledger. The names are compared first, so that writes of the ledger, which remove no range, cost little.
 fn removed_range_is_empty() -> Rule {
-    let covered = format!(
-        "self.spec.ranges.exists(n, {}.exists(net, cidr(net).containsIP(a)))",
-        range::nets_cel("n")
-    );
-    let held = format!("{}.exists(net, cidr(net).containsIP(a))", range::nets_cel("o"));
-    let cel = format!(
-        "!has(oldSelf.spec.ranges) || !has(self.spec.ranges) || !has(self.status) || \
-         !has(self.status.allocations) || \
-         oldSelf.spec.ranges.all(o, self.spec.ranges.exists(n, n.name == o.name) || \
-         !self.status.allocations.exists(a, isIP(a) && {held} && !{covered}))"
-    );
     rule(
         "a range that holds addresses can't be removed: wait until they are free, or add a range that covers them",
-        cel,
+        "!has(oldSelf.spec.ranges) || !has(self.spec.ranges) || !has(self.status) || \
+         !has(self.status.allocations) || \
+         oldSelf.spec.ranges.all(o, self.spec.ranges.exists(n, n.name == o.name)) || \
+         self.status.allocations.filter(a, isIP(a)).map(a, ip(a)).all(held, self.spec.ranges.exists(n, \
+         has(n.cidr) ? cidr(n.cidr).containsIP(held) : held.family() == 4 ? \
+         has(n.ipv4) && cidr(n.ipv4.cidr).containsIP(held) : has(n.ipv6) && cidr(n.ipv6.cidr).containsIP(held)))",
         |new, old| {
-            let (Some(new_spec), Some(old_spec)) = (new.get("spec"), old.get("spec")) else { return true };
+            let (Some(spec), Some(old_spec)) = (new.get("spec"), old.get("spec")) else { return true };
             let ledger = new.get("status").and_then(|status| status.get("allocations")).and_then(Value::as_object);
-            let (Some(_), Some(ledger)) = (new_spec.get("ranges"), ledger) else { return true };
-            let covers = |range: &Value, ip| range::nets(range).iter().any(|net| net.contains(&ip));
-            let holds = |range: &Value| {
-                ledger.keys().filter_map(|key| address::ip(key)).any(|ip| {
-                    covers(range, ip) && !list(new_spec, "ranges").iter().any(|other| covers(other, ip))
-                })
-            };
-            list(old_spec, "ranges").iter().all(|range| has_range(new_spec, range) || !holds(range))
+            let (Some(_), Some(ledger)) = (spec.get("ranges"), ledger) else { return true };
+            let nets: Vec<_> = list(spec, "ranges").iter().flat_map(range::nets).collect();
+            list(old_spec, "ranges").iter().all(|range| has_range(spec, range))
+                || ledger
+                    .keys()
+                    .filter_map(|key| address::ip(key))
+                    .all(|held| nets.iter().any(|net| net.contains(&held)))
         },
     )
     .at(".spec.ranges")
@@ -252,20 +236,17 @@ fn quarantine_lasts() -> Rule {
     .at(".quarantine")
 }
 
-fn canonical_ip() -> Rule {
+pub(super) fn canonical_ip() -> Rule {
     rule("ip must be an address in canonical form", "isIP(self.ip) && ip.isCanonical(self.ip)", |new, _| {
         text(new, "ip").is_some_and(address::is_canonical)
     })
     .at(".ip")
     .say(
-        "isIP(self.ip) ? 'ip ' + self.ip + ' must be written ' + string(ip(self.ip)) : \
-         'ip ' + self.ip + ' is not an IP address'",
+        "'ip ' + self.ip + (isIP(self.ip) ? ' is not in canonical form' : ' is not an IP address')",
         |new, _| {
             let written = text(new, "ip").unwrap_or_default();
-            match address::ip(written) {
-                Some(ip) => format!("ip {written} must be written {ip}"),
-                None => format!("ip {written} is not an IP address"),
-            }
+            let wrong = if address::ip(written).is_some() { "not in canonical form" } else { "not an IP address" };
+            format!("ip {written} is {wrong}")
         },
     )
 }

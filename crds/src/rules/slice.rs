@@ -60,14 +60,12 @@ fn canonical_block() -> Rule {
     )
     .at(".cidr")
     .say(
-        "isCIDR(self.cidr) ? 'cidr ' + self.cidr + ' must be written ' + string(cidr(self.cidr).masked()) : \
-         'cidr ' + self.cidr + ' is not a network'",
+        "'cidr ' + self.cidr + (isCIDR(self.cidr) ? ' has host bits or is not in canonical form' : ' is not a network')",
         |new, _| {
             let cidr = text(new, "cidr").unwrap_or_default();
-            match address::cidr(cidr) {
-                Some(net) => format!("cidr {cidr} must be written {}", net.trunc()),
-                None => format!("cidr {cidr} is not a network"),
-            }
+            let is_net = address::cidr(cidr).is_some();
+            let wrong = if is_net { "has host bits or is not in canonical form" } else { "is not a network" };
+            format!("cidr {cidr} {wrong}")
         },
     )
 }
