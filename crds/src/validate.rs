@@ -41,7 +41,7 @@ impl Reason {
     }
 
     /// Whether rules can't be asked of such an object: they may rely on types, bounds and required fields.
-    fn blocks_rules(self) -> bool {
+    pub fn blocks_rules(self) -> bool {
         matches!(
             self,
             Self::Required | Self::NotSupported | Self::TypeInvalid | Self::TooLong | Self::TooMany

@@ -185,11 +185,12 @@ fn all_sliced_or_none() -> Rule {
 /// A slice's name is its first address: were two ranges to overlap, one block could be locked twice, in
 /// slices of two sizes.
 fn sliced_ranges_are_apart() -> Rule {
+    let overlap = "(cidr(OTHER).containsCIDR(NET) || cidr(NET).containsCIDR(OTHER))";
+    let overlaps_b = range::any_net_cel("b", overlap).replace("OTHER", "NET");
     let cel = format!(
         "!has(self.ranges) || self.ranges.all(a, !has(a.perNodeHostBits) || self.ranges.all(b, \
-         a.name == b.name || !{}.exists(x, {}.exists(y, cidr(x).containsCIDR(y) || cidr(y).containsCIDR(x)))))",
-        range::nets_cel("a"),
-        range::nets_cel("b")
+         a.name == b.name || !{}))",
+        range::any_net_cel("a", &overlaps_b)
     );
     rule("ranges with perNodeHostBits must not overlap", cel, |new, _| {
         let ranges = list(new, "ranges");
@@ -206,7 +207,7 @@ fn sliced_ranges_are_apart() -> Rule {
 }
 
 fn reservations_are_inside() -> Rule {
-    let covers = |range: &str| format!("{}.exists(net, cidr(net).containsIP(r.ip))", range::nets_cel(range));
+    let covers = |range: &str| range::any_net_cel(range, "cidr(NET).containsIP(r.ip)");
     let inside = format!(
         "has(self.range) && {} || has(self.ranges) && self.ranges.exists(n, {})",
         covers("self.range"),

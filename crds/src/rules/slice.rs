@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Placed, Rule, place, pool, rule, text};
-use crate::{address, slice};
+use crate::address;
 
 pub(super) fn rules() -> Vec<Placed> {
     let mut all: Vec<Placed> = place("", vec![name_follows()]).collect();
@@ -12,36 +12,29 @@ pub(super) fn rules() -> Vec<Placed> {
     all
 }
 
-/// The name is the lock, so it must be a function of what is locked.
+/// The name is the lock, so it must be a function of what is locked: [`crate::slice::name`]. A name has no `/`, so
+/// what comes before the block's is all of it.
 fn name_follows() -> Rule {
     let name = "self.spec.pool + '.' + (self.spec.cidr.startsWith('::') ? '0' : '') + \
-         self.spec.cidr.replace('::/', '::0/').replace(':', '-').split('/')[0]";
-    let wanted = |value: &Value| -> Option<String> {
-        let spec = value.get("spec")?;
-        let (pool, cidr) = (text(spec, "pool")?, text(spec, "cidr")?);
-        Some(slice_name_as_written(pool, cidr))
+         self.spec.cidr.replace('::/', '::0/').replace(':', '-')";
+    let wanted = |value: &Value| -> String {
+        let field = |name| value.get("spec").and_then(|spec| text(spec, name)).unwrap_or_default();
+        let (pool, cidr) = (field("pool"), field("cidr"));
+        let head = if cidr.starts_with("::") { "0" } else { "" };
+        format!("{pool}.{head}{}", cidr.replace("::/", "::0/").replace(':', "-"))
     };
     rule(
         "name must be <pool>.<first address>, with - for : in IPv6",
-        format!("self.metadata.name == {name}"),
-        move |new, _| new.get("metadata").and_then(|meta| text(meta, "name")) == wanted(new).as_deref(),
+        format!("({name}).startsWith(self.metadata.name + '/')"),
+        move |new, _| {
+            let name = new.get("metadata").and_then(|meta| text(meta, "name")).unwrap_or_default();
+            wanted(new).starts_with(&format!("{name}/"))
+        },
     )
     .at(".metadata.name")
-    .say(format!("'the name of this slice must be ' + {name}"), move |new, _| {
-        format!("the name of this slice must be {}", wanted(new).unwrap_or_default())
+    .say(format!("'the name must be ' + {name} + ' up to the /'"), move |new, _| {
+        format!("the name must be {} up to the /", wanted(new))
     })
-}
-
-/// As [`slice::name`], of whatever stands before the `/`: that it is an address is another rule's business.
-fn slice_name_as_written(pool: &str, cidr: &str) -> String {
-    match address::cidr(cidr).filter(|net| is_canonical(net, cidr)) {
-        Some(net) => slice::name(pool, net.addr()),
-        None => {
-            let head = if cidr.starts_with("::") { "0" } else { "" };
-            let flat = cidr.replace("::/", "::0/").replace(':', "-");
-            format!("{pool}.{head}{}", flat.split('/').next().unwrap_or_default())
-        }
-    }
 }
 
 fn immutable() -> Rule {
