@@ -16,7 +16,7 @@ pub use defaults::apply_defaults;
 const FORMATS: [&str; 5] = ["int32", "int64", "float", "double", "date-time"];
 
 /// Takes out of a derived schema what a person wouldn't have written: `nullable` (absent and null would be
-/// two things), defaults (those of serde are not those of the API: [`crate::definition`] has the few that the
+/// two things; of an enum, too), defaults (those of serde are not those of the API: [`crate::definition`] has the few that the
 /// API server shall fill in), titles, unknown formats, and line breaks in descriptions.
 pub(crate) fn tidy(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
@@ -25,6 +25,9 @@ pub(crate) fn tidy(schema: &mut Value) {
     }
     if map.get("format").and_then(Value::as_str).is_some_and(|f| !FORMATS.contains(&f)) {
         map.shift_remove("format");
+    }
+    if let Some(Value::Array(accepted)) = map.get_mut("enum") {
+        accepted.retain(|value| !value.is_null());
     }
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -81,7 +81,7 @@ fn check_object(
         if let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) {
             node(property, value, before, &join(path, name), found);
         } else if let Some(each) = schema.get("additionalProperties") {
-            node(each, value, before, &format!("{path}[{name}]"), found);
+            node(each, value, before, &join(path, name), found);
         }
     }
 }
@@ -132,7 +132,7 @@ fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
     }
     let is_time = schema.get("format").and_then(Value::as_str) == Some("date-time");
     if is_time && text.parse::<Timestamp>().is_err() {
-        return Some((Reason::Invalid, format!("{text:?} is not a time such as 2006-01-02T15:04:05Z")));
+        return Some((Reason::TypeInvalid, format!("{text:?} is not a time such as 2006-01-02T15:04:05Z")));
     }
     None
 }
@@ -185,7 +185,7 @@ fn unknown(schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
                 if let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) {
                     unknown(property, child, &join(path, name), found);
                 } else if let Some(each) = schema.get("additionalProperties") {
-                    unknown(each, child, &format!("{path}[{name}]"), found);
+                    unknown(each, child, &join(path, name), found);
                 } else if !open && !(path.is_empty() && name == "metadata") && path != "metadata" {
                     found.push(join(path, name));
                 }
