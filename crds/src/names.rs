@@ -48,8 +48,14 @@ pub mod pool {
     pub const RECONCILED: &str = "ReconciledPool";
 
     /// The first of these that holds is shown; the first two stop the pool from giving.
-    pub const BY_PRECEDENCE: [&str; 6] =
-        [UNSYNCRONIZED, RECONCILING, OVERLAPPING, COLLISION, EXHAUSTED, RECONCILED];
+    pub const BY_PRECEDENCE: [&str; 6] = [
+        UNSYNCRONIZED,
+        RECONCILING,
+        OVERLAPPING,
+        COLLISION,
+        EXHAUSTED,
+        RECONCILED,
+    ];
 
     pub const MESSAGE_RECONCILED: &str = "The pool is up to date";
     pub const MESSAGE_RECONCILING: &str = "The pool is being updated";
@@ -65,7 +71,9 @@ pub mod pool {
 
     /// Message of [`COLLISION`].
     pub fn message_collision(ip: &str, node: &str, interface: &str, other_node: &str) -> String {
-        format!("The IP address {ip} at node {node} and interface {interface} is colliding with node {other_node}")
+        format!(
+            "The IP address {ip} at node {node} and interface {interface} is colliding with node {other_node}"
+        )
     }
 }
 
@@ -84,9 +92,7 @@ pub mod enactment {
 
     /// Message of [`RETRYING`].
     pub fn message_retrying(node: &str, attempt: u32, of: u32) -> String {
-        format!(
-            "failed to reconcile NodeNetworkConfigurationPolicy on node {node}. Retrying {attempt}/{of}"
-        )
+        format!("failed to reconcile NodeNetworkConfigurationPolicy on node {node}. Retrying {attempt}/{of}")
     }
 
     /// Message of [`ABORTED`], and of its Event.
@@ -158,3 +164,6 @@ pub mod finalizer {
 pub fn enactment_name(node: &str, policy: &str) -> String {
     format!("{node}.{policy}")
 }
+
+#[cfg(test)]
+mod tests;

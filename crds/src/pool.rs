@@ -81,7 +81,10 @@ pub const DEFAULT_QUARANTINE: Duration = Duration::from_secs(300);
 impl NodeIPPoolSpec {
     /// The quarantine as a time; the default where none, or none that can be read, is set.
     pub fn quarantine(&self) -> Duration {
-        self.quarantine.as_deref().and_then(text::duration).unwrap_or(DEFAULT_QUARANTINE)
+        self.quarantine
+            .as_deref()
+            .and_then(text::duration)
+            .unwrap_or(DEFAULT_QUARANTINE)
     }
 }
 
@@ -222,7 +225,11 @@ pub struct NodeIPPoolStatus {
     #[schemars(extend("maxProperties" = 5000, "x-kubernetes-map-type" = "atomic"))]
     pub allocations: BTreeMap<String, Allocation>,
     /// The same as offsets from the start of the range, in pools with a single range.
-    #[serde(default, rename = "allocated-offsets", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "allocated-offsets",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(length(max = 5000), extend("x-kubernetes-list-type" = "atomic"))]
     pub allocated_offsets: Option<Vec<i64>>,
     /// How many addresses the ranges can give.

@@ -8,9 +8,11 @@ use serde_json::Value;
 pub mod check;
 pub mod defaults;
 pub mod place;
+mod unknown;
 
-pub use check::{check, unknown_fields};
+pub use check::check;
 pub use defaults::apply_defaults;
+pub use unknown::unknown_fields;
 
 /// Formats that Kubernetes knows. Others, such as schemars' `uint8`, only make it warn.
 const FORMATS: [&str; 5] = ["int32", "int64", "float", "double", "date-time"];
@@ -23,7 +25,11 @@ pub(crate) fn tidy(schema: &mut Value) {
     for noise in ["nullable", "default", "title"] {
         map.shift_remove(noise);
     }
-    if map.get("format").and_then(Value::as_str).is_some_and(|f| !FORMATS.contains(&f)) {
+    if map
+        .get("format")
+        .and_then(Value::as_str)
+        .is_some_and(|f| !FORMATS.contains(&f))
+    {
         map.shift_remove("format");
     }
     if let Some(Value::Array(accepted)) = map.get_mut("enum") {

@@ -28,7 +28,10 @@ fn is_label_name(text: &str) -> bool {
 
 fn is_dns_subdomain(text: &str) -> bool {
     let label = |label: &str| {
-        label.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-') && has_plain_ends(label)
+        label
+            .bytes()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+            && has_plain_ends(label)
     };
     text.len() <= 253 && text.split('.').all(label)
 }
@@ -40,7 +43,10 @@ fn has_plain_ends(text: &str) -> bool {
 
 /// The pool that a capture asks for: `ippool.<name>.allocate` with white space around it or not.
 pub fn pool_of_capture(expression: &str) -> Option<&str> {
-    let name = expression.trim().strip_prefix("ippool.")?.strip_suffix(".allocate")?;
+    let name = expression
+        .trim()
+        .strip_prefix("ippool.")?
+        .strip_suffix(".allocate")?;
     is_dns_label(name).then_some(name)
 }
 

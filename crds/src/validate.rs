@@ -61,7 +61,11 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.path.is_empty() { f.write_str(&self.message) } else { write!(f, "{}: {}", self.path, self.message) }
+        if self.path.is_empty() {
+            f.write_str(&self.message)
+        } else {
+            write!(f, "{}: {}", self.path, self.message)
+        }
     }
 }
 
@@ -94,7 +98,11 @@ pub fn validate(kind: Kind, old: Option<&Value>, new: &Value) -> Vec<Violation> 
 /// One rule, of one value. A rule about a change is not asked of what is new; any other is not asked again of
 /// what stays as it was.
 fn ask(rule: &Rule, new: &Value, old: Option<&Value>, path: &str) -> Option<Violation> {
-    let unasked = if rule.is_about_change() { old.is_none() } else { old == Some(new) };
+    let unasked = if rule.is_about_change() {
+        old.is_none()
+    } else {
+        old == Some(new)
+    };
     let before = old.unwrap_or(&Value::Null);
     if unasked || (rule.holds)(new, before) {
         return None;

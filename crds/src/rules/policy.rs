@@ -7,7 +7,10 @@ use crate::{names, text as shape, validate::Reason};
 
 pub(super) fn rules() -> Vec<Placed> {
     let mut all: Vec<Placed> = place("spec", vec![capture_stays()]).collect();
-    all.extend(place("spec.nodeSelector", vec![selector_keys(), selector_values()]));
+    all.extend(place(
+        "spec.nodeSelector",
+        vec![selector_keys(), selector_values()],
+    ));
     all.extend(place("spec.capture", vec![pool_captures_have_their_shape()]));
     all
 }
@@ -51,7 +54,9 @@ fn pool_captures_have_their_shape() -> Rule {
         |new, _| {
             let asks_a_pool = |text: &str| text.trim_start().starts_with("ippool.");
             let fits = |value: &Value| {
-                value.as_str().is_none_or(|text| !asks_a_pool(text) || shape::pool_of_capture(text).is_some())
+                value
+                    .as_str()
+                    .is_none_or(|text| !asks_a_pool(text) || shape::pool_of_capture(text).is_some())
             };
             entries(new).all(|(_, value)| fits(value))
         },
@@ -70,7 +75,9 @@ fn name_fits_a_label() -> AdmissionRule {
         holds: |new, _| shape::is_label_value(name(new)),
         words: |new| {
             let name = name(new);
-            format!("invalid policy name: \"{name}\": must be no more than 63 characters or match label value format")
+            format!(
+                "invalid policy name: \"{name}\": must be no more than 63 characters or match label value format"
+            )
         },
         field: "metadata.name",
         reason: Reason::Invalid,
@@ -87,11 +94,15 @@ fn not_in_progress() -> AdmissionRule {
              (!has(c.reason) || c.reason in ['', 'ConfigurationProgressing']))",
         say: "'policy ' + object.metadata.name + ' is still in progress'",
         holds: |new, old| {
-            let conditions = old.get("status").map(|status| list(status, "conditions")).unwrap_or_default();
-            let available = conditions.iter().find(|c| text(c, "type") == Some(names::condition::AVAILABLE));
-            let under_way = available.is_some_and(|c| {
-                matches!(text(c, "reason"), None | Some("" | names::policy::PROGRESSING))
-            });
+            let conditions = old
+                .get("status")
+                .map(|status| list(status, "conditions"))
+                .unwrap_or_default();
+            let available = conditions
+                .iter()
+                .find(|c| text(c, "type") == Some(names::condition::AVAILABLE));
+            let under_way = available
+                .is_some_and(|c| matches!(text(c, "reason"), None | Some("" | names::policy::PROGRESSING)));
             new.get("spec") == old.get("spec") || !under_way
         },
         words: |new| format!("policy {} is still in progress", name(new)),
@@ -101,7 +112,10 @@ fn not_in_progress() -> AdmissionRule {
 }
 
 fn name(object: &Value) -> &str {
-    object.get("metadata").and_then(|meta| text(meta, "name")).unwrap_or_default()
+    object
+        .get("metadata")
+        .and_then(|meta| text(meta, "name"))
+        .unwrap_or_default()
 }
 
 fn entries(map: &Value) -> impl Iterator<Item = (&String, &Value)> {

@@ -31,9 +31,12 @@ pub(super) fn rules() -> Vec<Placed> {
     for at in ["spec.ranges[]", "spec.ranges[].ipv4", "spec.ranges[].ipv6"] {
         all.extend(place(at, range::of_family()));
     }
-    for (at, family) in
-        [("spec.range.ipv4", 4), ("spec.range.ipv6", 6), ("spec.ranges[].ipv4", 4), ("spec.ranges[].ipv6", 6)]
-    {
+    for (at, family) in [
+        ("spec.range.ipv4", 4),
+        ("spec.range.ipv6", 6),
+        ("spec.ranges[].ipv4", 4),
+        ("spec.ranges[].ipv6", 6),
+    ] {
         all.extend(place(at, range::of_half(family)));
     }
     all.extend(place("status.allocations", vec![keys_are_canonical()]));
@@ -43,7 +46,11 @@ pub(super) fn rules() -> Vec<Placed> {
 /// A pool's name is part of captures (`ippool.<name>.allocate`) and of slices' names, where a dot ends it.
 fn name_is_a_label() -> Rule {
     let name = |value: &Value| {
-        value.get("metadata").and_then(|meta| text(meta, "name")).unwrap_or_default().to_owned()
+        value
+            .get("metadata")
+            .and_then(|meta| text(meta, "name"))
+            .unwrap_or_default()
+            .to_owned()
     };
     rule(
         "a pool's name must be one DNS label: lower-case letters, digits and -, at most 63, no dot",
@@ -54,21 +61,32 @@ fn name_is_a_label() -> Rule {
 }
 
 fn one_of_range_and_ranges() -> Rule {
-    rule("exactly one of range and ranges must be set", "has(self.range) != has(self.ranges)", |new, _| {
-        new.get("range").is_some() != new.get("ranges").is_some()
-    })
+    rule(
+        "exactly one of range and ranges must be set",
+        "has(self.range) != has(self.ranges)",
+        |new, _| new.get("range").is_some() != new.get("ranges").is_some(),
+    )
 }
 
 fn ranges_stay() -> Rule {
-    rule("ranges can't become range again", "!has(oldSelf.ranges) || has(self.ranges)", |new, old| {
-        old.get("ranges").is_none() || new.get("ranges").is_some()
-    })
+    rule(
+        "ranges can't become range again",
+        "!has(oldSelf.ranges) || has(self.ranges)",
+        |new, old| old.get("ranges").is_none() || new.get("ranges").is_some(),
+    )
     .forbidden()
 }
 
 /// D9: `range: X` may become `ranges: [X, …]`, X with a name and otherwise as it was.
 fn range_becomes_the_first() -> Rule {
-    const SAME: [&str; 6] = ["cidr", "start", "end", "gateway", "skipOctetEnds", "perNodeHostBits"];
+    const SAME: [&str; 6] = [
+        "cidr",
+        "start",
+        "end",
+        "gateway",
+        "skipOctetEnds",
+        "perNodeHostBits",
+    ];
     const SAME_IN_A_HALF: [&str; 3] = ["start", "end", "gateway"];
     let same = |new: &str, old: &str, field: &str| {
         format!(
@@ -84,21 +102,31 @@ fn range_becomes_the_first() -> Rule {
     parts.push(format!("!has({new}.nodeSelector) && !has({new}.attributes)"));
     for half in ["ipv4", "ipv6"] {
         let (new_half, old_half) = (format!("{new}.{half}"), format!("{old}.{half}"));
-        let mut inner = vec![format!("{new_half}.cidr == {old_half}.cidr"), grown(&new_half, &old_half)];
-        inner.extend(SAME_IN_A_HALF.iter().map(|field| same(&new_half, &old_half, field)));
+        let mut inner = vec![
+            format!("{new_half}.cidr == {old_half}.cidr"),
+            grown(&new_half, &old_half),
+        ];
+        inner.extend(
+            SAME_IN_A_HALF
+                .iter()
+                .map(|field| same(&new_half, &old_half, field)),
+        );
         parts.push(format!(
             "has({new_half}) == has({old_half}) && (!has({new_half}) || {})",
             inner.join(" && ")
         ));
     }
-    let cel = format!("!has(oldSelf.range) || !has(self.ranges) || {}", parts.join(" && "));
+    let cel = format!(
+        "!has(oldSelf.range) || !has(self.ranges) || {}",
+        parts.join(" && ")
+    );
     rule(
         "the first of ranges must be what range was, with a name: the rest is appended after it",
         cel,
         |new, old| match (old.get("range"), new.get("ranges")) {
-            (Some(old), Some(_)) => {
-                list(new, "ranges").first().is_some_and(|first| is_range_with_a_name(first, old))
-            }
+            (Some(old), Some(_)) => list(new, "ranges")
+                .first()
+                .is_some_and(|first| is_range_with_a_name(first, old)),
             _ => true,
         },
     )
@@ -107,15 +135,29 @@ fn range_becomes_the_first() -> Rule {
 }
 
 fn is_range_with_a_name(first: &Value, range: &Value) -> bool {
-    let same = |a: &Value, b: &Value, fields: &[&str]| fields.iter().all(|field| a.get(field) == b.get(field));
-    let grown =
-        |a: &Value, b: &Value| list(b, "exclude").iter().all(|excluded| list(a, "exclude").contains(excluded));
+    let same =
+        |a: &Value, b: &Value, fields: &[&str]| fields.iter().all(|field| a.get(field) == b.get(field));
+    let grown = |a: &Value, b: &Value| {
+        list(b, "exclude")
+            .iter()
+            .all(|excluded| list(a, "exclude").contains(excluded))
+    };
     let same_half = |half: &str| match (first.get(half), range.get(half)) {
         (Some(a), Some(b)) => same(a, b, &["cidr", "start", "end", "gateway"]) && grown(a, b),
         (a, b) => a.is_none() && b.is_none(),
     };
-    same(first, range, &["cidr", "start", "end", "gateway", "skipOctetEnds", "perNodeHostBits"])
-        && grown(first, range)
+    same(
+        first,
+        range,
+        &[
+            "cidr",
+            "start",
+            "end",
+            "gateway",
+            "skipOctetEnds",
+            "perNodeHostBits",
+        ],
+    ) && grown(first, range)
         && first.get("nodeSelector").is_none()
         && first.get("attributes").is_none()
         && same_half("ipv4")
@@ -165,7 +207,9 @@ fn removed_range_is_empty() -> Rule {
 }
 
 fn has_range(spec: &Value, range: &Value) -> bool {
-    list(spec, "ranges").iter().any(|other| text(other, "name") == text(range, "name"))
+    list(spec, "ranges")
+        .iter()
+        .any(|other| text(other, "name") == text(range, "name"))
 }
 
 fn all_sliced_or_none() -> Rule {
@@ -196,12 +240,19 @@ fn sliced_ranges_are_apart() -> Rule {
         let ranges = list(new, "ranges");
         let overlap = |a: &Value, b: &Value| {
             range::nets(a).iter().any(|x| {
-                range::nets(b).iter().any(|y| x.trunc().contains(&y.trunc()) || y.trunc().contains(&x.trunc()))
+                range::nets(b)
+                    .iter()
+                    .any(|y| x.trunc().contains(&y.trunc()) || y.trunc().contains(&x.trunc()))
             })
         };
-        ranges.iter().filter(|a| a.get("perNodeHostBits").is_some()).all(|a| {
-            ranges.iter().all(|b| text(a, "name") == text(b, "name") || !overlap(a, b))
-        })
+        ranges
+            .iter()
+            .filter(|a| a.get("perNodeHostBits").is_some())
+            .all(|a| {
+                ranges
+                    .iter()
+                    .all(|b| text(a, "name") == text(b, "name") || !overlap(a, b))
+            })
     })
     .at(".ranges")
 }
@@ -214,12 +265,24 @@ fn reservations_are_inside() -> Rule {
         covers("n")
     );
     let cel = format!("!has(self.reservations) || self.reservations.all(r, !isIP(r.ip) || {inside})");
-    rule("every reserved address must be in a range of the pool", cel, |new, _| {
-        let nets: Vec<_> =
-            new.get("range").into_iter().chain(list(new, "ranges")).flat_map(range::nets).collect();
-        let reserved = list(new, "reservations").iter().filter_map(|r| text(r, "ip").and_then(address::ip));
-        reserved.into_iter().all(|ip| nets.iter().any(|net| net.contains(&ip)))
-    })
+    rule(
+        "every reserved address must be in a range of the pool",
+        cel,
+        |new, _| {
+            let nets: Vec<_> = new
+                .get("range")
+                .into_iter()
+                .chain(list(new, "ranges"))
+                .flat_map(range::nets)
+                .collect();
+            let reserved = list(new, "reservations")
+                .iter()
+                .filter_map(|r| text(r, "ip").and_then(address::ip));
+            reserved
+                .into_iter()
+                .all(|ip| nets.iter().any(|net| net.contains(&ip)))
+        },
+    )
     .at(".reservations")
 }
 
@@ -238,15 +301,21 @@ fn quarantine_lasts() -> Rule {
 }
 
 pub(super) fn canonical_ip() -> Rule {
-    rule("ip must be an address in canonical form", "isIP(self.ip) && ip.isCanonical(self.ip)", |new, _| {
-        text(new, "ip").is_some_and(address::is_canonical)
-    })
+    rule(
+        "ip must be an address in canonical form",
+        "isIP(self.ip) && ip.isCanonical(self.ip)",
+        |new, _| text(new, "ip").is_some_and(address::is_canonical),
+    )
     .at(".ip")
     .say(
         "'ip ' + self.ip + (isIP(self.ip) ? ' is not in canonical form' : ' is not an IP address')",
         |new, _| {
             let written = text(new, "ip").unwrap_or_default();
-            let wrong = if address::ip(written).is_some() { "not in canonical form" } else { "not an IP address" };
+            let wrong = if address::ip(written).is_some() {
+                "not in canonical form"
+            } else {
+                "not an IP address"
+            };
             format!("ip {written} is {wrong}")
         },
     )
@@ -257,6 +326,9 @@ pub(super) fn keys_are_canonical() -> Rule {
     rule(
         "allocations must be keyed by addresses in canonical form",
         "self.all(a, isIP(a) && ip.isCanonical(a))",
-        |new, _| new.as_object().is_none_or(|ledger| ledger.keys().all(|key| address::is_canonical(key))),
+        |new, _| {
+            new.as_object()
+                .is_none_or(|ledger| ledger.keys().all(|key| address::is_canonical(key)))
+        },
     )
 }

@@ -13,13 +13,21 @@ const IMMUTABLE: &str = "an existing range can't be changed: append another to r
 /// What holds wherever `cidr` and its companions stand: in a range, and in either half of a dual-stack one.
 pub(super) fn of_family() -> Vec<Rule> {
     let mut rules = vec![
-        rule("cidr must be a CIDR", "!has(self.cidr) || isCIDR(self.cidr)", |new, _| {
-            text(new, "cidr").is_none_or(|cidr| address::cidr(cidr).is_some())
-        })
+        rule(
+            "cidr must be a CIDR",
+            "!has(self.cidr) || isCIDR(self.cidr)",
+            |new, _| text(new, "cidr").is_none_or(|cidr| address::cidr(cidr).is_some()),
+        )
         .at(".cidr")
-        .say("'cidr ' + self.cidr + ' is not a network such as 10.10.10.0/24 or 2001:db8::/64'", |new, _| {
-            format!("cidr {} is not a network such as 10.10.10.0/24 or 2001:db8::/64", shown(new, "cidr"))
-        }),
+        .say(
+            "'cidr ' + self.cidr + ' is not a network such as 10.10.10.0/24 or 2001:db8::/64'",
+            |new, _| {
+                format!(
+                    "cidr {} is not a network such as 10.10.10.0/24 or 2001:db8::/64",
+                    shown(new, "cidr")
+                )
+            },
+        ),
         inside("start", ".start", "start must be an address in cidr"),
         inside("end", ".end", "end must be an address in cidr"),
         inside("gateway", ".gateway", "gateway must be an address in cidr"),
@@ -27,7 +35,12 @@ pub(super) fn of_family() -> Vec<Rule> {
         start_before_end(),
         excludes_grow(),
     ];
-    for (name, field) in [("cidr", ".cidr"), ("start", ".start"), ("end", ".end"), ("gateway", ".gateway")] {
+    for (name, field) in [
+        ("cidr", ".cidr"),
+        ("start", ".start"),
+        ("end", ".end"),
+        ("gateway", ".gateway"),
+    ] {
         rules.push(fixed(name, field));
     }
     rules
@@ -38,9 +51,11 @@ pub(super) fn of_range() -> Vec<Rule> {
     let either = "has(self.cidr) != (has(self.ipv4) || has(self.ipv6))";
     let companions = ["start", "end", "gateway", "exclude"];
     let mut rules = vec![
-        rule("set either cidr, or ipv4 and ipv6 or one of them", either, |new, _| {
-            new.get("cidr").is_some() != (new.get("ipv4").is_some() || new.get("ipv6").is_some())
-        }),
+        rule(
+            "set either cidr, or ipv4 and ipv6 or one of them",
+            either,
+            |new, _| new.get("cidr").is_some() != (new.get("ipv4").is_some() || new.get("ipv6").is_some()),
+        ),
         rule(
             "start, end, exclude and gateway of a dual-stack range stand under ipv4 and ipv6",
             "has(self.cidr) || !(has(self.ipv4) || has(self.ipv6)) || \
@@ -52,7 +67,10 @@ pub(super) fn of_range() -> Vec<Rule> {
         ),
         host_bits_fit(),
     ];
-    for (name, field) in [("skipOctetEnds", ".skipOctetEnds"), ("perNodeHostBits", ".perNodeHostBits")] {
+    for (name, field) in [
+        ("skipOctetEnds", ".skipOctetEnds"),
+        ("perNodeHostBits", ".perNodeHostBits"),
+    ] {
         rules.push(fixed(name, field));
     }
     for (name, cel) in [
@@ -60,7 +78,10 @@ pub(super) fn of_range() -> Vec<Rule> {
         ("ipv6", "has(self.ipv6) == has(oldSelf.ipv6)"),
     ] {
         rules.push(
-            rule(IMMUTABLE, cel, move |new, old| new.get(name).is_some() == old.get(name).is_some()).forbidden(),
+            rule(IMMUTABLE, cel, move |new, old| {
+                new.get(name).is_some() == old.get(name).is_some()
+            })
+            .forbidden(),
         );
     }
     rules
@@ -68,14 +89,23 @@ pub(super) fn of_range() -> Vec<Rule> {
 
 /// What holds for a range that has a name, besides.
 pub(super) fn of_named_range() -> Vec<Rule> {
-    vec![fixed("nodeSelector", ".nodeSelector"), fixed("attributes", ".attributes")]
+    vec![
+        fixed("nodeSelector", ".nodeSelector"),
+        fixed("attributes", ".attributes"),
+    ]
 }
 
 /// What holds for one half of a dual-stack range, besides.
 pub(super) fn of_half(family: u8) -> Vec<Rule> {
     let (text, other) = match family {
-        4 => ("cidr under ipv4 must be an IPv4 network", IpNet::V6(Default::default())),
-        _ => ("cidr under ipv6 must be an IPv6 network", IpNet::V4(Default::default())),
+        4 => (
+            "cidr under ipv4 must be an IPv4 network",
+            IpNet::V6(Default::default()),
+        ),
+        _ => (
+            "cidr under ipv6 must be an IPv6 network",
+            IpNet::V4(Default::default()),
+        ),
     };
     let cel = format!("!isCIDR(self.cidr) || cidr(self.cidr).ip().family() == {family}");
     let same_family = move |new: &Value, _: &Value| {
@@ -91,7 +121,11 @@ pub(super) fn nets(range: &Value) -> Vec<IpNet> {
         Some(_) => [Some(range), None],
         None => [range.get("ipv4"), range.get("ipv6")],
     };
-    halves.into_iter().flatten().filter_map(|half| text(half, "cidr").and_then(address::cidr)).collect()
+    halves
+        .into_iter()
+        .flatten()
+        .filter_map(|half| text(half, "cidr").and_then(address::cidr))
+        .collect()
 }
 
 /// CEL for: `what`, in which `NET` stands for the text of a network, holds for some network of `range`.
@@ -120,9 +154,11 @@ fn inside(name: &'static str, field: &'static str, plain: &'static str) -> Rule 
     let say = format!(
         "'{name} ' + self.{name} + (isIP(self.{name}) ? ' is not in ' + self.cidr : ' is not an IP address')"
     );
-    rule(plain, cel, move |new, _| match (text(new, name), text(new, "cidr")) {
-        (Some(addr), Some(net)) => address::cidr(net).is_none() || address::contains_ip(net, addr),
-        _ => true,
+    rule(plain, cel, move |new, _| {
+        match (text(new, name), text(new, "cidr")) {
+            (Some(addr), Some(net)) => address::cidr(net).is_none() || address::contains_ip(net, addr),
+            _ => true,
+        }
     })
     .at(field)
     .say(say, move |new, _| {
@@ -138,15 +174,27 @@ fn inside(name: &'static str, field: &'static str, plain: &'static str) -> Rule 
 fn excludes_inside() -> Rule {
     let cel = "!has(self.exclude) || !has(self.cidr) || !isCIDR(self.cidr) || self.exclude.all(e, \
          isIP(e) ? cidr(self.cidr).containsIP(e) : isCIDR(e) && cidr(self.cidr).containsCIDR(e))";
-    rule("every exclude must be an address or a network in cidr", cel, |new, _| {
-        let Some(net) = text(new, "cidr").filter(|net| address::cidr(net).is_some()) else { return true };
-        let fits = |e: &str| address::contains_ip(net, e) || address::contains_cidr(net, e);
-        list(new, "exclude").iter().filter_map(Value::as_str).all(fits)
-    })
+    rule(
+        "every exclude must be an address or a network in cidr",
+        cel,
+        |new, _| {
+            let Some(net) = text(new, "cidr").filter(|net| address::cidr(net).is_some()) else {
+                return true;
+            };
+            let fits = |e: &str| address::contains_ip(net, e) || address::contains_cidr(net, e);
+            list(new, "exclude").iter().filter_map(Value::as_str).all(fits)
+        },
+    )
     .at(".exclude")
-    .say("'every exclude must be an address or a network in ' + self.cidr", |new, _| {
-        format!("every exclude must be an address or a network in {}", shown(new, "cidr"))
-    })
+    .say(
+        "'every exclude must be an address or a network in ' + self.cidr",
+        |new, _| {
+            format!(
+                "every exclude must be an address or a network in {}",
+                shown(new, "cidr")
+            )
+        },
+    )
 }
 
 /// R2: `start` is not above `end`, in either family.
@@ -188,14 +236,20 @@ fn start_before_end() -> Rule {
 
 /// R118: a slice is not larger than the network it is cut from.
 fn host_bits_fit() -> Rule {
-    let too_small = "self.perNodeHostBits > (cidr(NET).ip().family() == 4 ? 32 : 128) - cidr(NET).prefixLength()";
-    let cel = format!("!has(self.perNodeHostBits) || !{}", any_net_cel("self", too_small));
+    let too_small =
+        "self.perNodeHostBits > (cidr(NET).ip().family() == 4 ? 32 : 128) - cidr(NET).prefixLength()";
+    let cel = format!(
+        "!has(self.perNodeHostBits) || !{}",
+        any_net_cel("self", too_small)
+    );
     rule(
         "perNodeHostBits must not exceed the host bits of the network (8 in an IPv4 /24)",
         cel,
         |new, _| {
             let bits = new.get("perNodeHostBits").and_then(Value::as_u64).unwrap_or(0);
-            nets(new).iter().all(|net| bits <= u64::from(address::host_bits(net)))
+            nets(new)
+                .iter()
+                .all(|net| bits <= u64::from(address::host_bits(net)))
         },
     )
     .at(".perNodeHostBits")
@@ -204,16 +258,26 @@ fn host_bits_fit() -> Rule {
 /// D9: what is excluded stays excluded; more may be.
 fn excludes_grow() -> Rule {
     let cel = "!has(oldSelf.exclude) || oldSelf.exclude.all(e, has(self.exclude) && e in self.exclude)";
-    rule("exclude may only grow: what is excluded stays excluded", cel, |new, old| {
-        list(old, "exclude").iter().all(|e| list(new, "exclude").contains(e))
-    })
+    rule(
+        "exclude may only grow: what is excluded stays excluded",
+        cel,
+        |new, old| {
+            list(old, "exclude")
+                .iter()
+                .all(|e| list(new, "exclude").contains(e))
+        },
+    )
     .at(".exclude")
     .forbidden()
 }
 
 /// R11, R61, R94: a field that is what it was.
 fn fixed(name: &'static str, field: &'static str) -> Rule {
-    rule(IMMUTABLE, unchanged(name), move |new, old| new.get(name) == old.get(name)).at(field).forbidden()
+    rule(IMMUTABLE, unchanged(name), move |new, old| {
+        new.get(name) == old.get(name)
+    })
+    .at(field)
+    .forbidden()
 }
 
 fn shown<'a>(value: &'a Value, field: &str) -> &'a str {

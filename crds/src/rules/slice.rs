@@ -18,7 +18,12 @@ fn name_follows() -> Rule {
     let name = "self.spec.pool + '.' + (self.spec.cidr.startsWith('::') ? '0' : '') + \
          self.spec.cidr.replace('::/', '::0/').replace(':', '-')";
     let wanted = |value: &Value| -> String {
-        let field = |name| value.get("spec").and_then(|spec| text(spec, name)).unwrap_or_default();
+        let field = |name| {
+            value
+                .get("spec")
+                .and_then(|spec| text(spec, name))
+                .unwrap_or_default()
+        };
         let (pool, cidr) = (field("pool"), field("cidr"));
         let head = if cidr.starts_with("::") { "0" } else { "" };
         format!("{pool}.{head}{}", cidr.replace("::/", "::0/").replace(':', "-"))
@@ -27,19 +32,27 @@ fn name_follows() -> Rule {
         "name must be <pool>.<first address>, with - for : in IPv6",
         format!("({name}).startsWith(self.metadata.name + '/')"),
         move |new, _| {
-            let name = new.get("metadata").and_then(|meta| text(meta, "name")).unwrap_or_default();
+            let name = new
+                .get("metadata")
+                .and_then(|meta| text(meta, "name"))
+                .unwrap_or_default();
             wanted(new).starts_with(&format!("{name}/"))
         },
     )
     .at(".metadata.name")
-    .say(format!("'the name must be ' + {name} + ' up to the /'"), move |new, _| {
-        format!("the name must be {} up to the /", wanted(new))
-    })
+    .say(
+        format!("'the name must be ' + {name} + ' up to the /'"),
+        move |new, _| format!("the name must be {} up to the /", wanted(new)),
+    )
 }
 
 fn immutable() -> Rule {
-    rule("a slice can't be changed: delete it and create another", "self == oldSelf", |new, old| new == old)
-        .forbidden()
+    rule(
+        "a slice can't be changed: delete it and create another",
+        "self == oldSelf",
+        |new, old| new == old,
+    )
+    .forbidden()
 }
 
 fn canonical_block() -> Rule {

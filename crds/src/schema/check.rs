@@ -19,29 +19,31 @@ pub fn check(schema: &Value, new: &Value, old: Option<&Value>) -> Vec<Violation>
     found
 }
 
-/// Paths of the fields that the schema doesn't know: the API server drops them, and `kubectl` refuses them.
-pub fn unknown_fields(schema: &Value, value: &Value) -> Vec<String> {
-    let mut found = Vec::new();
-    unknown(schema, value, "", &mut found);
-    // Every object has these three, whatever its schema says.
-    found.retain(|path| !matches!(path.as_str(), "apiVersion" | "kind" | "metadata"));
-    found
-}
-
 fn node(schema: &Value, new: &Value, old: Option<&Value>, path: &str, found: &mut Vec<Violation>) {
     if old == Some(new) {
         return;
     }
-    let mut report =
-        |reason, message: String| found.push(Violation { path: path.to_owned(), message, reason });
+    let mut report = |reason, message: String| {
+        found.push(Violation {
+            path: path.to_owned(),
+            message,
+            reason,
+        });
+    };
     if let Some(wanted) = wrong_type(schema, new) {
-        report(Reason::TypeInvalid, format!("must be of type {wanted}, is {}", type_name(new)));
+        report(
+            Reason::TypeInvalid,
+            format!("must be of type {wanted}, is {}", type_name(new)),
+        );
         return;
     }
     let accepted = schema.get("enum").and_then(Value::as_array);
     if let Some(accepted) = accepted.filter(|accepted| !accepted.contains(new)) {
         let names: Vec<String> = accepted.iter().map(ToString::to_string).collect();
-        report(Reason::NotSupported, format!("{new} is not one of {}", names.join(", ")));
+        report(
+            Reason::NotSupported,
+            format!("{new} is not one of {}", names.join(", ")),
+        );
     }
     match new {
         Value::String(text) => {
@@ -69,16 +71,34 @@ fn check_object(
 ) {
     if let Some(max) = limit(schema, "maxProperties").filter(|max| object.len() as u64 > *max) {
         let message = format!("has {} entries, at most {max} are allowed", object.len());
-        found.push(Violation { path: path.to_owned(), message, reason: Reason::TooMany });
+        found.push(Violation {
+            path: path.to_owned(),
+            message,
+            reason: Reason::TooMany,
+        });
     }
-    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-    for name in required.filter_map(Value::as_str).filter(|name| !object.contains_key(*name)) {
+    let required = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    for name in required
+        .filter_map(Value::as_str)
+        .filter(|name| !object.contains_key(*name))
+    {
         let message = format!("{name} is required");
-        found.push(Violation { path: join(path, name), message, reason: Reason::Required });
+        found.push(Violation {
+            path: join(path, name),
+            message,
+            reason: Reason::Required,
+        });
     }
     for (name, value) in object {
         let before = old.and_then(|old| old.get(name));
-        if let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) {
+        if let Some(property) = schema
+            .get("properties")
+            .and_then(|properties| properties.get(name))
+        {
             node(property, value, before, &join(path, name), found);
         } else if let Some(each) = schema.get("additionalProperties") {
             node(each, value, before, &join(path, name), found);
@@ -90,11 +110,19 @@ fn check_list(schema: &Value, list: &[Value], old: Option<&Value>, path: &str, f
     let count = list.len() as u64;
     if let Some(max) = limit(schema, "maxItems").filter(|max| count > *max) {
         let message = format!("has {count} items, at most {max} are allowed");
-        found.push(Violation { path: path.to_owned(), message, reason: Reason::TooMany });
+        found.push(Violation {
+            path: path.to_owned(),
+            message,
+            reason: Reason::TooMany,
+        });
     }
     if let Some(min) = limit(schema, "minItems").filter(|min| count < *min) {
         let message = format!("has {count} items, at least {min} are needed");
-        found.push(Violation { path: path.to_owned(), message, reason: Reason::Invalid });
+        found.push(Violation {
+            path: path.to_owned(),
+            message,
+            reason: Reason::Invalid,
+        });
     }
     let Some(each) = schema.get("items") else { return };
     let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
@@ -110,7 +138,11 @@ fn check_list(schema: &Value, list: &[Value], old: Option<&Value>, path: &str, f
             let named = key.join(", ");
             if !named.is_empty() && !seen.insert(named.clone()) {
                 let message = format!("another item has the same {named}");
-                found.push(Violation { path: here.clone(), message, reason: Reason::Duplicate });
+                found.push(Violation {
+                    path: here.clone(),
+                    message,
+                    reason: Reason::Duplicate,
+                });
             }
         }
         node(each, item, predecessor(schema, item, old), &here, found);
@@ -120,10 +152,16 @@ fn check_list(schema: &Value, list: &[Value], old: Option<&Value>, path: &str, f
 fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
     let length = text.chars().count() as u64;
     if let Some(max) = limit(schema, "maxLength").filter(|max| length > *max) {
-        return Some((Reason::TooLong, format!("has {length} characters, at most {max} are allowed")));
+        return Some((
+            Reason::TooLong,
+            format!("has {length} characters, at most {max} are allowed"),
+        ));
     }
     if let Some(min) = limit(schema, "minLength").filter(|min| length < *min) {
-        return Some((Reason::Invalid, format!("has {length} characters, at least {min} are needed")));
+        return Some((
+            Reason::Invalid,
+            format!("has {length} characters, at least {min} are needed"),
+        ));
     }
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
         && !Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
@@ -132,7 +170,10 @@ fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
     }
     let is_time = schema.get("format").and_then(Value::as_str) == Some("date-time");
     if is_time && text.parse::<Timestamp>().is_err() {
-        return Some((Reason::TypeInvalid, format!("{text:?} is not a time such as 2006-01-02T15:04:05Z")));
+        return Some((
+            Reason::TypeInvalid,
+            format!("{text:?} is not a time such as 2006-01-02T15:04:05Z"),
+        ));
     }
     None
 }
@@ -143,7 +184,9 @@ fn wrong_number(schema: &Value, number: &Value) -> Option<String> {
     if let Some(min) = bound("minimum").filter(|min| value < *min) {
         return Some(format!("{number} is less than {min}"));
     }
-    bound("maximum").filter(|max| value > *max).map(|max| format!("{number} is more than {max}"))
+    bound("maximum")
+        .filter(|max| value > *max)
+        .map(|max| format!("{number} is more than {max}"))
 }
 
 /// The type that the schema wants, where the value has another.
@@ -175,29 +218,4 @@ fn type_name(value: &Value) -> &'static str {
 
 fn limit(schema: &Value, keyword: &str) -> Option<u64> {
     schema.get(keyword).and_then(Value::as_u64)
-}
-
-fn unknown(schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
-    let open = schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
-    match value {
-        Value::Object(object) => {
-            for (name, child) in object {
-                if let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) {
-                    unknown(property, child, &join(path, name), found);
-                } else if let Some(each) = schema.get("additionalProperties") {
-                    unknown(each, child, &join(path, name), found);
-                } else if !open && !(path.is_empty() && name == "metadata") && path != "metadata" {
-                    found.push(join(path, name));
-                }
-            }
-        }
-        Value::Array(list) => {
-            for (index, child) in list.iter().enumerate() {
-                if let Some(each) = schema.get("items") {
-                    unknown(each, child, &format!("{path}[{index}]"), found);
-                }
-            }
-        }
-        _ => {}
-    }
 }

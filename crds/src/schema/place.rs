@@ -31,7 +31,11 @@ pub struct Spot<'a> {
 /// Every value that stands at `place`. An item of a list finds its predecessor by the list's map keys, and
 /// has none where the list has no keys: so does the API server correlate them.
 pub fn spots<'a>(schema: &Value, place: &str, new: &'a Value, old: Option<&'a Value>) -> Vec<Spot<'a>> {
-    let root = Spot { new, old, path: String::new() };
+    let root = Spot {
+        new,
+        old,
+        path: String::new(),
+    };
     let mut node = Some(schema);
     let mut found = vec![root];
     for step in steps(place) {
@@ -51,13 +55,19 @@ fn steps(place: &str) -> impl Iterator<Item = &str> {
     place.split('.').flat_map(|part| {
         let each = ["[]", "{}"].into_iter().find(|each| part.ends_with(each));
         let name = &part[..part.len() - each.map_or(0, str::len)];
-        [Some(name).filter(|name| !name.is_empty()), each].into_iter().flatten()
+        [Some(name).filter(|name| !name.is_empty()), each]
+            .into_iter()
+            .flatten()
     })
 }
 
 fn property<'a>(spot: &Spot<'a>, name: &str) -> Option<Spot<'a>> {
     let path = join(&spot.path, name);
-    Some(Spot { new: spot.new.get(name)?, old: spot.old.and_then(|old| old.get(name)), path })
+    Some(Spot {
+        new: spot.new.get(name)?,
+        old: spot.old.and_then(|old| old.get(name)),
+        path,
+    })
 }
 
 fn items<'a>(list: &Value, spot: &Spot<'a>) -> Vec<Spot<'a>> {
@@ -74,12 +84,18 @@ fn items<'a>(list: &Value, spot: &Spot<'a>) -> Vec<Spot<'a>> {
 pub(crate) fn predecessor<'a>(list: &Value, item: &Value, old: Option<&'a Value>) -> Option<&'a Value> {
     let keys = list.get("x-kubernetes-list-map-keys")?.as_array()?;
     let same = |old: &&Value| {
-        keys.iter().filter_map(Value::as_str).all(|key| item.get(key).is_some() && item.get(key) == old.get(key))
+        keys.iter()
+            .filter_map(Value::as_str)
+            .all(|key| item.get(key).is_some() && item.get(key) == old.get(key))
     };
     old?.as_array()?.iter().find(same)
 }
 
 /// `path.name`, or the name alone at the root.
 pub(crate) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}.{name}")
+    }
 }

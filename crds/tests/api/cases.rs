@@ -1,19 +1,18 @@
 //! One table of manifests, asked of the Rust rules and of the CEL in the CRDs: they must agree on every path,
 //! reason and word. An API server is asked the same table elsewhere.
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::{Case, cel::Evaluator, load};
 use crds::{Kind, Violation, validate};
-use support::{Case, cel::Evaluator, load};
 
 /// Every difference between what a case expects and what was said.
 fn misses(case: &Case, said: &[Violation]) -> Vec<String> {
     let mut unclaimed: Vec<&Violation> = said.iter().collect();
     let mut misses = Vec::new();
     for expected in &case.refused {
-        let fits = |found: &&Violation| found.path == expected.path && found.message.contains(&expected.message);
+        let fits =
+            |found: &&Violation| found.path == expected.path && found.message.contains(&expected.message);
         match unclaimed.iter().position(fits) {
             Some(index) => drop(unclaimed.remove(index)),
             None => misses.push(format!("expected {expected:?}")),
@@ -27,7 +26,7 @@ fn check(kind: Kind) {
     let evaluator = Evaluator::new(kind);
     let mut failures = Vec::new();
     for case in load(kind) {
-        let (old, new) = (case.old(kind), case.new(kind));
+        let (old, new) = (case.before(kind), case.after(kind));
         let rust = validate(kind, old.as_ref(), &new);
         let cel = evaluator.validate(old.as_ref(), &new);
         let mut wrong = misses(&case, &rust);
@@ -40,7 +39,13 @@ fn check(kind: Kind) {
         }
         failures.extend(wrong.into_iter().map(|wrong| format!("{}: {wrong}", case.name)));
     }
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), kind.name(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        kind.name(),
+        failures.join("\n")
+    );
 }
 
 #[test]
@@ -78,10 +83,14 @@ fn every_rule_is_broken_by_some_case() {
     for kind in Kind::ALL {
         let said: BTreeSet<String> = load(kind)
             .iter()
-            .flat_map(|case| validate(kind, case.old(kind).as_ref(), &case.new(kind)))
+            .flat_map(|case| validate(kind, case.before(kind).as_ref(), &case.after(kind)))
             .map(|violation| violation.message)
             .collect();
-        let texts = kind.definition().rules.iter().map(|placed| (placed.rule.text, placed.rule.say.is_some()));
+        let texts = kind
+            .definition()
+            .rules
+            .iter()
+            .map(|placed| (placed.rule.text, placed.rule.say.is_some()));
         for (text, _) in texts.filter(|(text, says_more)| !says_more && !said.contains(*text)) {
             unbroken.push(format!("{}: {text}", kind.name()));
         }
@@ -94,7 +103,12 @@ fn the_table_is_long_and_its_names_are_unique() {
     let mut names = BTreeSet::new();
     for kind in Kind::ALL {
         for case in load(kind) {
-            assert!(names.insert((kind, case.name.clone())), "{} twice in {}", case.name, kind.name());
+            assert!(
+                names.insert((kind, case.name.clone())),
+                "{} twice in {}",
+                case.name,
+                kind.name()
+            );
         }
     }
     assert!(names.len() >= 200, "{} cases", names.len());

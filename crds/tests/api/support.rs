@@ -42,11 +42,11 @@ pub(crate) struct Expected {
 }
 
 impl Case {
-    pub(crate) fn old(&self, kind: Kind) -> Option<Value> {
+    pub(crate) fn before(&self, kind: Kind) -> Option<Value> {
         self.old.as_ref().map(|value| manifest(kind, value))
     }
 
-    pub(crate) fn new(&self, kind: Kind) -> Value {
+    pub(crate) fn after(&self, kind: Kind) -> Value {
         manifest(kind, &self.new)
     }
 }
