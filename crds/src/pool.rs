@@ -106,7 +106,7 @@ pub struct Range {
     pub end: Option<String>,
     /// Addresses and CIDRs that are never given out; they keep their offsets. May only grow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 43)))]
+    #[schemars(length(max = 256), inner(length(max = 43)))]
     pub exclude: Vec<String>,
     /// The gateway: never given out, returned with every address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,7 +145,7 @@ pub struct FamilyRange {
     pub end: Option<String>,
     /// Addresses and CIDRs that are never given out; they keep their offsets. May only grow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64), inner(length(max = 43)))]
+    #[schemars(length(max = 256), inner(length(max = 43)))]
     pub exclude: Vec<String>,
     /// The gateway: never given out, returned with every address.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -128,6 +128,17 @@ pub(super) fn nets(range: &Value) -> Vec<IpNet> {
         .collect()
 }
 
+/// CEL for: the address `a`, an IP and not its text, is in a network of `range`.
+pub(super) fn holds_cel(range: &str) -> String {
+    let holds = |net: &str| format!("isCIDR({net}) && cidr({net}).containsIP(a)");
+    format!(
+        "(has({range}.cidr) ? {} : a.family() == 4 ? has({range}.ipv4) && {} : has({range}.ipv6) && {})",
+        holds(&format!("{range}.cidr")),
+        holds(&format!("{range}.ipv4.cidr")),
+        holds(&format!("{range}.ipv6.cidr"))
+    )
+}
+
 /// CEL for: `what`, in which `NET` stands for the text of a network, holds for some network of `range`.
 ///
 /// Spelled out for each form of a range: a list of the networks would be shorter, but older API servers see no
