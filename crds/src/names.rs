@@ -1,0 +1,169 @@
+//! Every name that is part of the API: condition types, reasons, labels, annotations, finalizers, and the
+//! messages that people and scripts read. Constants, so that no two places spell one differently.
+
+/// API group of all kinds.
+pub const GROUP: &str = "nmstate.io";
+
+/// Condition types.
+pub mod condition {
+    /// Pool, policy, enactment, state: all is well.
+    pub const AVAILABLE: &str = "Available";
+    /// Policy: some node failed.
+    pub const DEGRADED: &str = "Degraded";
+    /// Policy, enactment: under way.
+    pub const PROGRESSING: &str = "Progressing";
+    /// Policy: it matches no node.
+    pub const IGNORED: &str = "Ignored";
+    /// Enactment, state: the last attempt failed.
+    pub const FAILING: &str = "Failing";
+    /// Enactment: waits for other nodes, or for an address.
+    pub const PENDING: &str = "Pending";
+    /// Enactment: given up because other nodes failed.
+    pub const ABORTED: &str = "Aborted";
+
+    /// A condition's statuses.
+    pub const TRUE: &str = "True";
+    pub const FALSE: &str = "False";
+    pub const UNKNOWN: &str = "Unknown";
+
+    /// The order in which an enactment is created with its conditions.
+    pub const OF_ENACTMENT: [&str; 5] = [AVAILABLE, FAILING, PROGRESSING, PENDING, ABORTED];
+    /// The order in which a policy shows its conditions.
+    pub const OF_POLICY: [&str; 4] = [AVAILABLE, DEGRADED, PROGRESSING, IGNORED];
+}
+
+/// Reasons of a pool's one condition, `Available`. The spelling is API, the odd one included.
+pub mod pool {
+    /// The ledger could not be rebuilt; nothing is given.
+    pub const UNSYNCRONIZED: &str = "UnsyncronizedIPPool";
+    /// The ledger is being rebuilt; nothing is given.
+    pub const RECONCILING: &str = "ReconcilingPool";
+    /// Another pool has addresses of this one.
+    pub const OVERLAPPING: &str = "OverlappingIPPool";
+    /// Somebody outside the pool uses one of its addresses.
+    pub const COLLISION: &str = "IPCollision";
+    /// No address is left.
+    pub const EXHAUSTED: &str = "ExhaustedIPPool";
+    /// All is well.
+    pub const RECONCILED: &str = "ReconciledPool";
+
+    /// The first of these that holds is shown; the first two stop the pool from giving.
+    pub const BY_PRECEDENCE: [&str; 6] = [
+        UNSYNCRONIZED,
+        RECONCILING,
+        OVERLAPPING,
+        COLLISION,
+        EXHAUSTED,
+        RECONCILED,
+    ];
+
+    pub const MESSAGE_RECONCILED: &str = "The pool is up to date";
+    pub const MESSAGE_RECONCILING: &str = "The pool is being updated";
+    pub const MESSAGE_EXHAUSTED: &str =
+        "The IP pool has been depleted, manual intervention needed to modify NodeIPPool.";
+    pub const MESSAGE_UNSYNCRONIZED: &str =
+        "Failed to reconstruct the IP pool, it may not be in sync with the nodes.";
+
+    /// Message of [`OVERLAPPING`].
+    pub fn message_overlapping(other_pool: &str) -> String {
+        format!("The NodeIPPool {other_pool} is overlapping with this one.")
+    }
+
+    /// Message of [`COLLISION`].
+    pub fn message_collision(ip: &str, node: &str, interface: &str, other_node: &str) -> String {
+        format!(
+            "The IP address {ip} at node {node} and interface {interface} is colliding with node {other_node}"
+        )
+    }
+}
+
+/// Reasons of an enactment's conditions.
+pub mod enactment {
+    pub const PROGRESSING: &str = "ConfigurationProgressing";
+    pub const CONFIGURED: &str = "SuccessfullyConfigured";
+    pub const FAILED: &str = "FailedToConfigure";
+    pub const RETRYING: &str = "Retrying";
+    pub const LIMIT_REACHED: &str = "MaxUnavailableLimitReached";
+    pub const ABORTED: &str = "ConfigurationAborted";
+
+    pub const MESSAGE_PROGRESSING: &str = "Applying desired state";
+    pub const MESSAGE_CONFIGURED: &str = "successfully reconciled";
+    pub const MESSAGE_LIMIT_REACHED: &str = "Waiting for progressing nodes to finish";
+
+    /// Message of [`RETRYING`].
+    pub fn message_retrying(node: &str, attempt: u32, of: u32) -> String {
+        format!("failed to reconcile NodeNetworkConfigurationPolicy on node {node}. Retrying {attempt}/{of}")
+    }
+
+    /// Message of [`ABORTED`], and of its Event.
+    pub fn message_aborted(enactment: &str) -> String {
+        format!("reconciliation of enactment \"{enactment}\" has aborted")
+    }
+}
+
+/// Reasons of a policy's conditions.
+pub mod policy {
+    pub const NO_MATCHING_NODE: &str = "NoMatchingNode";
+    pub const FAILED: &str = "FailedToConfigure";
+    pub const PROGRESSING: &str = "ConfigurationProgressing";
+    pub const CONFIGURED: &str = "SuccessfullyConfigured";
+
+    pub const MESSAGE_NO_MATCHING_NODE: &str = "Policy does not match any node";
+
+    /// Reason of the Event on a policy that failed on a node.
+    pub const EVENT_FAILED: &str = "ReconcileFailed";
+}
+
+/// Labels.
+pub mod label {
+    /// On an enactment: its policy.
+    pub const POLICY: &str = "nmstate.io/policy";
+    /// On an enactment: its node.
+    pub const NODE: &str = "nmstate.io/node";
+    /// On a state: changing the value makes the agent write it anew.
+    pub const FORCE_STATE_REFRESH: &str = "nmstate.io/force-nns-refresh";
+    /// The four labels that every written object carries when they are configured.
+    pub const APP_COMPONENT: &str = "app.kubernetes.io/component";
+    pub const APP_PART_OF: &str = "app.kubernetes.io/part-of";
+    pub const APP_VERSION: &str = "app.kubernetes.io/version";
+    pub const APP_MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+}
+
+/// Annotations.
+pub mod annotation {
+    /// On a pool: rebuild its ledger. On a policy or an enactment, with a pool's name as the value: rebuild
+    /// what that policy, or that node, holds of the pool.
+    pub const RESET_POOL: &str = "nmstate.io/reset-ippool";
+    /// On a pool: this many unwitnessed releases are meant, go on with that batch.
+    pub const CONFIRM_RELEASE: &str = "nmstate.io/confirm-release";
+    /// On a pool: give nothing new until the annotation is gone (before a restore).
+    pub const HOLD: &str = "nmstate.io/hold";
+    /// On a pool: version of the ledger's schema. An unknown value stops the pool.
+    pub const SCHEMA_VERSION: &str = "nmstate.io/schema-version";
+    /// On a pool: how the ledger is written down. An unknown value stops the pool.
+    pub const LEDGER_ENCODING: &str = "nmstate.io/ledger-encoding";
+    /// On a policy: when it last passed kubernetes-nmstate's webhook.
+    pub const WEBHOOK_TIMESTAMP: &str = "nmstate.io/webhook-mutating-timestamp";
+
+    /// The ledger's schema that this version writes.
+    pub const SCHEMA_VERSION_CURRENT: &str = "1";
+    /// The encoding that this version writes: a map of allocations, and the list of offsets.
+    pub const LEDGER_ENCODING_CURRENT: &str = "map";
+}
+
+/// Finalizers.
+pub mod finalizer {
+    /// On a pool or slice: an address of it is held.
+    pub const RANGE_IN_USE: &str = "nmstate.io/range-in-use";
+    /// On an enactment: it holds addresses.
+    pub const ADDRESSES: &str = "nmstate.io/addresses";
+}
+
+/// The name of an enactment. Not the way back: both parts may contain dots, so whose an enactment is, is
+/// said by its labels and its owner.
+pub fn enactment_name(node: &str, policy: &str) -> String {
+    format!("{node}.{policy}")
+}
+
+#[cfg(test)]
+mod tests;

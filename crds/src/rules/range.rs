@@ -1,0 +1,296 @@
+//! Rules of a range: of each family by itself, of the two together, and of what may change.
+
+use ipnet::IpNet;
+use serde_json::Value;
+
+use super::{Rule, list, rule, text, unchanged};
+use crate::address;
+
+/// What to do instead of changing a range; R11, R61, R94.
+const IMMUTABLE: &str = "an existing range can't be changed: append another to ranges and set this one to \
+     state: Draining, or delete and re-create the pool (addresses that are held are kept)";
+
+/// What holds wherever `cidr` and its companions stand: in a range, and in either half of a dual-stack one.
+pub(super) fn of_family() -> Vec<Rule> {
+    let mut rules = vec![
+        rule(
+            "cidr must be a CIDR",
+            "!has(self.cidr) || isCIDR(self.cidr)",
+            |new, _| text(new, "cidr").is_none_or(|cidr| address::cidr(cidr).is_some()),
+        )
+        .at(".cidr")
+        .say(
+            "'cidr ' + self.cidr + ' is not a network such as 10.10.10.0/24 or 2001:db8::/64'",
+            |new, _| {
+                format!(
+                    "cidr {} is not a network such as 10.10.10.0/24 or 2001:db8::/64",
+                    shown(new, "cidr")
+                )
+            },
+        ),
+        inside("start", ".start", "start must be an address in cidr"),
+        inside("end", ".end", "end must be an address in cidr"),
+        inside("gateway", ".gateway", "gateway must be an address in cidr"),
+        excludes_inside(),
+        start_before_end(),
+        excludes_grow(),
+    ];
+    for (name, field) in [
+        ("cidr", ".cidr"),
+        ("start", ".start"),
+        ("end", ".end"),
+        ("gateway", ".gateway"),
+    ] {
+        rules.push(fixed(name, field));
+    }
+    rules
+}
+
+/// What holds for a range as a whole.
+pub(super) fn of_range() -> Vec<Rule> {
+    let either = "has(self.cidr) != (has(self.ipv4) || has(self.ipv6))";
+    let companions = ["start", "end", "gateway", "exclude"];
+    let mut rules = vec![
+        rule(
+            "set either cidr, or ipv4 and ipv6 or one of them",
+            either,
+            |new, _| new.get("cidr").is_some() != (new.get("ipv4").is_some() || new.get("ipv6").is_some()),
+        ),
+        rule(
+            "start, end, exclude and gateway of a dual-stack range stand under ipv4 and ipv6",
+            "has(self.cidr) || !(has(self.ipv4) || has(self.ipv6)) || \
+             !(has(self.start) || has(self.end) || has(self.gateway) || has(self.exclude))",
+            move |new, _| {
+                let dual = new.get("ipv4").is_some() || new.get("ipv6").is_some();
+                new.get("cidr").is_some() || !dual || companions.iter().all(|name| new.get(name).is_none())
+            },
+        ),
+        host_bits_fit(),
+    ];
+    for (name, field) in [
+        ("skipOctetEnds", ".skipOctetEnds"),
+        ("perNodeHostBits", ".perNodeHostBits"),
+    ] {
+        rules.push(fixed(name, field));
+    }
+    for (name, cel) in [
+        ("ipv4", "has(self.ipv4) == has(oldSelf.ipv4)"),
+        ("ipv6", "has(self.ipv6) == has(oldSelf.ipv6)"),
+    ] {
+        rules.push(
+            rule(IMMUTABLE, cel, move |new, old| {
+                new.get(name).is_some() == old.get(name).is_some()
+            })
+            .forbidden(),
+        );
+    }
+    rules
+}
+
+/// What holds for a range that has a name, besides.
+pub(super) fn of_named_range() -> Vec<Rule> {
+    vec![
+        fixed("nodeSelector", ".nodeSelector"),
+        fixed("attributes", ".attributes"),
+    ]
+}
+
+/// What holds for one half of a dual-stack range, besides.
+pub(super) fn of_half(family: u8) -> Vec<Rule> {
+    let (text, other) = match family {
+        4 => (
+            "cidr under ipv4 must be an IPv4 network",
+            IpNet::V6(Default::default()),
+        ),
+        _ => (
+            "cidr under ipv6 must be an IPv6 network",
+            IpNet::V4(Default::default()),
+        ),
+    };
+    let cel = format!("!isCIDR(self.cidr) || cidr(self.cidr).ip().family() == {family}");
+    let same_family = move |new: &Value, _: &Value| {
+        let cidr = super::text(new, "cidr").and_then(address::cidr);
+        cidr.is_none_or(|cidr| cidr.max_prefix_len() != other.max_prefix_len())
+    };
+    vec![rule(text, cel, same_family).at(".cidr")]
+}
+
+/// The networks of a range, of either form, that can be read.
+pub(super) fn nets(range: &Value) -> Vec<IpNet> {
+    let halves = match range.get("cidr") {
+        Some(_) => [Some(range), None],
+        None => [range.get("ipv4"), range.get("ipv6")],
+    };
+    halves
+        .into_iter()
+        .flatten()
+        .filter_map(|half| text(half, "cidr").and_then(address::cidr))
+        .collect()
+}
+
+/// CEL for: the address `a`, an IP and not its text, is in a network of `range`.
+pub(super) fn holds_cel(range: &str) -> String {
+    let holds = |net: &str| format!("isCIDR({net}) && cidr({net}).containsIP(a)");
+    format!(
+        "(has({range}.cidr) ? {} : a.family() == 4 ? has({range}.ipv4) && {} : has({range}.ipv6) && {})",
+        holds(&format!("{range}.cidr")),
+        holds(&format!("{range}.ipv4.cidr")),
+        holds(&format!("{range}.ipv6.cidr"))
+    )
+}
+
+/// CEL for: `what`, in which `NET` stands for the text of a network, holds for some network of `range`.
+///
+/// Spelled out for each form of a range: a list of the networks would be shorter, but older API servers see no
+/// bound on what is in a list that a rule has made, and refuse the rule as too expensive.
+pub(super) fn any_net_cel(range: &str, what: &str) -> String {
+    let each = |holder: &str| {
+        let net = format!("{holder}.cidr");
+        format!("isCIDR({net}) && {}", what.replace("NET", &net))
+    };
+    format!(
+        "(has({range}.cidr) ? {} : has({range}.ipv4) && {} || has({range}.ipv6) && {})",
+        each(range),
+        each(&format!("{range}.ipv4")),
+        each(&format!("{range}.ipv6"))
+    )
+}
+
+/// R2: `field` is an address inside the network.
+fn inside(name: &'static str, field: &'static str, plain: &'static str) -> Rule {
+    let cel = format!(
+        "!has(self.{name}) || !has(self.cidr) || !isCIDR(self.cidr) || \
+         (isIP(self.{name}) && cidr(self.cidr).containsIP(self.{name}))"
+    );
+    let say = format!(
+        "'{name} ' + self.{name} + (isIP(self.{name}) ? ' is not in ' + self.cidr : ' is not an IP address')"
+    );
+    rule(plain, cel, move |new, _| {
+        match (text(new, name), text(new, "cidr")) {
+            (Some(addr), Some(net)) => address::cidr(net).is_none() || address::contains_ip(net, addr),
+            _ => true,
+        }
+    })
+    .at(field)
+    .say(say, move |new, _| {
+        let addr = shown(new, name);
+        match address::ip(addr) {
+            Some(_) => format!("{name} {addr} is not in {}", shown(new, "cidr")),
+            None => format!("{name} {addr} is not an IP address"),
+        }
+    })
+}
+
+/// R3: every exclusion is an address or a network inside the network.
+fn excludes_inside() -> Rule {
+    let cel = "!has(self.exclude) || !has(self.cidr) || !isCIDR(self.cidr) || self.exclude.all(e, \
+         isIP(e) ? cidr(self.cidr).containsIP(e) : isCIDR(e) && cidr(self.cidr).containsCIDR(e))";
+    rule(
+        "every exclude must be an address or a network in cidr",
+        cel,
+        |new, _| {
+            let Some(net) = text(new, "cidr").filter(|net| address::cidr(net).is_some()) else {
+                return true;
+            };
+            let fits = |e: &str| address::contains_ip(net, e) || address::contains_cidr(net, e);
+            list(new, "exclude").iter().filter_map(Value::as_str).all(fits)
+        },
+    )
+    .at(".exclude")
+    .say(
+        "'every exclude must be an address or a network in ' + self.cidr",
+        |new, _| {
+            format!(
+                "every exclude must be an address or a network in {}",
+                shown(new, "cidr")
+            )
+        },
+    )
+}
+
+/// R2: `start` is not above `end`, in either family.
+///
+/// CEL can't order addresses. But two addresses differ first at some bit p, and start is the lower one if there
+/// its bit is 0 and end's is 1: that is, if the first address of end/p is in start/(p+1), and end is not.
+/// `string(p)` has no bound that the API server knows, so that the rule would be too expensive to be accepted;
+/// pieces of a constant have one.
+fn start_before_end() -> Rule {
+    const GROUPS: &str = "[0, 16, 32, 48, 64, 80, 96, 112]";
+    const BITS_OF_A_GROUP: &str = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]";
+    let decimal = |n: &str| {
+        format!(
+            "'   1 2 3 4 5 6 7 8 9101112'.substring(({n}) / 10 * 2, ({n}) / 10 * 2 + 2).trim() + \
+             '0123456789'.substring(({n}) % 10, ({n}) % 10 + 1)"
+        )
+    };
+    let (here, next) = (decimal("g + b"), decimal("g + b + 1"));
+    let cel = format!(
+        "!has(self.start) || !has(self.end) || !isIP(self.start) || !isIP(self.end) || \
+         ip(self.start).family() != ip(self.end).family() || ip(self.start) == ip(self.end) || \
+         {GROUPS}.exists(g, {BITS_OF_A_GROUP}.exists(b, g + b < (ip(self.start).family() == 4 ? 32 : 128) && \
+         !cidr(self.start + '/' + {next}).containsIP(self.end) && \
+         cidr(self.start + '/' + {next}).containsIP(cidr(self.end + '/' + {here}).masked().ip())))"
+    );
+    let ordered = |new: &Value, _: &Value| {
+        let bound = |name| text(new, name).and_then(address::ip);
+        match (bound("start"), bound("end")) {
+            (Some(start), Some(end)) => start.is_ipv4() != end.is_ipv4() || start <= end,
+            _ => true,
+        }
+    };
+    rule("start must not be above end", cel, ordered)
+        .at(".start")
+        .say("'start ' + self.start + ' is above end ' + self.end", |new, _| {
+            format!("start {} is above end {}", shown(new, "start"), shown(new, "end"))
+        })
+}
+
+/// R118: a slice is not larger than the network it is cut from.
+fn host_bits_fit() -> Rule {
+    let too_small =
+        "self.perNodeHostBits > (cidr(NET).ip().family() == 4 ? 32 : 128) - cidr(NET).prefixLength()";
+    let cel = format!(
+        "!has(self.perNodeHostBits) || !{}",
+        any_net_cel("self", too_small)
+    );
+    rule(
+        "perNodeHostBits must not exceed the host bits of the network (8 in an IPv4 /24)",
+        cel,
+        |new, _| {
+            let bits = new.get("perNodeHostBits").and_then(Value::as_u64).unwrap_or(0);
+            nets(new)
+                .iter()
+                .all(|net| bits <= u64::from(address::host_bits(net)))
+        },
+    )
+    .at(".perNodeHostBits")
+}
+
+/// D9: what is excluded stays excluded; more may be.
+fn excludes_grow() -> Rule {
+    let cel = "!has(oldSelf.exclude) || oldSelf.exclude.all(e, has(self.exclude) && e in self.exclude)";
+    rule(
+        "exclude may only grow: what is excluded stays excluded",
+        cel,
+        |new, old| {
+            list(old, "exclude")
+                .iter()
+                .all(|e| list(new, "exclude").contains(e))
+        },
+    )
+    .at(".exclude")
+    .forbidden()
+}
+
+/// R11, R61, R94: a field that is what it was.
+fn fixed(name: &'static str, field: &'static str) -> Rule {
+    rule(IMMUTABLE, unchanged(name), move |new, old| {
+        new.get(name) == old.get(name)
+    })
+    .at(field)
+    .forbidden()
+}
+
+fn shown<'a>(value: &'a Value, field: &str) -> &'a str {
+    text(value, field).unwrap_or_default()
+}

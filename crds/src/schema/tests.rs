@@ -1,0 +1,135 @@
+use serde_json::json;
+
+use super::*;
+use crate::{Kind, Reason};
+
+/// Keywords that [`check`] or [`apply_defaults`] heed, and those that need no heed.
+const KNOWN: [&str; 22] = [
+    "additionalProperties",
+    "anyOf",
+    "default",
+    "description",
+    "enum",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minimum",
+    "pattern",
+    "properties",
+    "required",
+    "type",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+];
+
+fn walk(schema: &Value, path: &str, see: &mut impl FnMut(&str, &serde_json::Map<String, Value>)) {
+    let Some(map) = schema.as_object() else { return };
+    see(path, map);
+    for (name, child) in map
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+    {
+        walk(child, &format!("{path}.{name}"), see);
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(child) = map.get(key) {
+            walk(child, &format!("{path}.{key}"), see);
+        }
+    }
+}
+
+#[test]
+fn schemas_use_only_what_is_checked() {
+    let heeded_elsewhere = ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"];
+    for kind in Kind::ALL {
+        walk(&kind.definition().schema, kind.name(), &mut |path, node| {
+            for keyword in node.keys() {
+                let known = KNOWN.contains(&keyword.as_str()) || heeded_elsewhere.contains(&keyword.as_str());
+                assert!(known, "{path}: {keyword}");
+            }
+            // `anyOf` is only how an integer or a string is written.
+            assert!(
+                !node.contains_key("anyOf") || node.contains_key("x-kubernetes-int-or-string"),
+                "{path}"
+            );
+            let is_enum = node.get("enum").and_then(Value::as_array);
+            assert!(
+                is_enum.is_none_or(|values| values.iter().all(Value::is_string)),
+                "{path}: {is_enum:?}"
+            );
+        });
+    }
+}
+
+#[test]
+fn every_pattern_can_be_read() {
+    for kind in Kind::ALL {
+        walk(&kind.definition().schema, kind.name(), &mut |path, node| {
+            if let Some(pattern) = node.get("pattern").and_then(Value::as_str) {
+                assert!(regex_lite::Regex::new(pattern).is_ok(), "{path}: {pattern}");
+            }
+        });
+    }
+}
+
+#[test]
+fn every_field_says_what_it_is_for_where_it_is_not_plain() {
+    for (kind, at) in [
+        (Kind::NodeIPPool, "spec"),
+        (Kind::NodeIPPool, "spec.range"),
+        (Kind::NodeIPSlice, "spec"),
+    ] {
+        let node = place::schema_at(&kind.definition().schema, at).expect(at);
+        for (name, child) in node["properties"].as_object().expect(at) {
+            assert!(child.get("description").is_some(), "{at}.{name}");
+        }
+    }
+}
+
+#[test]
+fn unknown_fields_are_found_and_free_form_ones_are_not() {
+    let schema = &Kind::NodeIPPool.definition().schema;
+    let pool = json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeIPPool",
+        "metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {"range": {"cidr": "10.0.0.0/24", "excludes": []}, "ranges": [{"name": "a", "vlan": 1}]},
+        "status": {"allocations": {"10.0.0.1": {"node": "a", "owner": "b"}}},
+    });
+    let expected = [
+        "spec.range.excludes",
+        "spec.ranges[0].vlan",
+        "status.allocations.10.0.0.1.owner",
+    ]
+    .map(String::from);
+    assert_eq!(unknown_fields(schema, &pool), expected);
+    let policy = json!({"metadata": {}, "spec": {"desiredState": {"anything": {"goes": 1}}}});
+    let schema = &Kind::NodeNetworkConfigurationPolicy.definition().schema;
+    assert!(unknown_fields(schema, &policy).is_empty());
+}
+
+#[test]
+fn what_stays_as_it_was_is_not_judged_again() {
+    let schema = json!({"type": "object", "properties": {
+        "a": {"type": "string", "maxLength": 1},
+        "b": {"type": "integer"},
+    }});
+    let (old, new) = (json!({"a": "too long", "b": 1}), json!({"a": "too long", "b": 2}));
+    assert_eq!(check(&schema, &new, Some(&old)), []);
+    let fresh = check(&schema, &new, None);
+    assert_eq!(
+        fresh
+            .iter()
+            .map(|v| (v.path.as_str(), v.reason))
+            .collect::<Vec<_>>(),
+        [("a", Reason::TooLong)]
+    );
+}

@@ -1,0 +1,72 @@
+//! `NodeIPSlice`: a block of a sliced pool, owned by one node. Its name is the lock: whoever creates it has
+//! the block, so the name follows from what is locked ([`name`]).
+
+use std::{collections::BTreeMap, net::IpAddr};
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::pool::Allocation;
+
+/// Which block, and whose. Immutable.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "nmstate.io",
+    version = "v1",
+    kind = "NodeIPSlice",
+    plural = "nodeipslices",
+    doc = "A block of a pool that one node owns, and the ledger of what it gave out of it.",
+    shortname = "nips",
+    shortname = "ipslice",
+    category = "berth",
+    status = "NodeIPSliceStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    printcolumn = r#"{"name": "Pool", "type": "string", "jsonPath": ".spec.pool"}"#,
+    printcolumn = r#"{"name": "Range", "type": "string", "priority": 1, "jsonPath": ".spec.range"}"#,
+    printcolumn = r#"{"name": "CIDR", "type": "string", "jsonPath": ".spec.cidr"}"#,
+    printcolumn = r#"{"name": "Node", "type": "string", "jsonPath": ".spec.node"}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+)]
+pub struct NodeIPSliceSpec {
+    /// Name of the pool.
+    #[schemars(length(min = 1, max = 63), pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    pub pool: String,
+    /// Name of the range it was cut from, in a pool that has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub range: Option<String>,
+    /// The block, in canonical form.
+    #[schemars(length(max = 43))]
+    pub cidr: String,
+    /// Name of the node that owns it.
+    #[schemars(length(min = 1, max = 253), pattern(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"))]
+    pub node: String,
+    /// UID of that Node.
+    #[serde(rename = "nodeUID")]
+    #[schemars(length(min = 1, max = 64))]
+    pub node_uid: String,
+}
+
+/// The slice's own ledger, as in a pool.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeIPSliceStatus {
+    /// Grows with every write of the ledger.
+    #[serde(default)]
+    pub sequence: i64,
+    /// Who holds what, by canonical address.
+    #[serde(default)]
+    #[schemars(extend("maxProperties" = 5000, "x-kubernetes-map-type" = "atomic"))]
+    pub allocations: BTreeMap<String, Allocation>,
+}
+
+/// The name of the slice of `pool` that begins at `first`: `traffic-1.10.10.10.16`, `v6.2001-db8--0`.
+///
+/// A name can't hold `:`, nor begin or end with `-`, so `::` at either end gets a zero beside it.
+pub fn name(pool: &str, first: IpAddr) -> String {
+    let text = first.to_string();
+    let head = if text.starts_with("::") { "0" } else { "" };
+    let tail = if text.ends_with("::") { "0" } else { "" };
+    format!("{pool}.{head}{}{tail}", text.replace(':', "-"))
+}

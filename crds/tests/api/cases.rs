@@ -1,0 +1,115 @@
+//! One table of manifests, asked of the Rust rules and of the CEL in the CRDs: they must agree on every path,
+//! reason and word. An API server is asked the same table elsewhere.
+
+use std::collections::BTreeSet;
+
+use crate::support::{Case, cel::Evaluator, load};
+use crds::{Kind, Violation, validate};
+
+/// Every difference between what a case expects and what was said.
+fn misses(case: &Case, said: &[Violation]) -> Vec<String> {
+    let mut unclaimed: Vec<&Violation> = said.iter().collect();
+    let mut misses = Vec::new();
+    for expected in &case.refused {
+        let fits =
+            |found: &&Violation| found.path == expected.path && found.message.contains(&expected.message);
+        match unclaimed.iter().position(fits) {
+            Some(index) => drop(unclaimed.remove(index)),
+            None => misses.push(format!("expected {expected:?}")),
+        }
+    }
+    misses.extend(unclaimed.iter().map(|found| format!("unexpected {found:?}")));
+    misses
+}
+
+fn check(kind: Kind) {
+    let evaluator = Evaluator::new(kind);
+    let mut failures = Vec::new();
+    for case in load(kind) {
+        let (old, new) = (case.before(kind), case.after(kind));
+        let rust = validate(kind, old.as_ref(), &new);
+        let cel = evaluator.validate(old.as_ref(), &new);
+        let mut wrong = misses(&case, &rust);
+        let (rust, cel): (BTreeSet<_>, BTreeSet<_>) = (rust.into_iter().collect(), cel.into_iter().collect());
+        if let Some(how) = &case.evaluator {
+            wrong.extend((rust == cel).then(|| format!("the evaluator no longer {how}")));
+        } else {
+            wrong.extend(rust.difference(&cel).map(|v| format!("only Rust says {v:?}")));
+            wrong.extend(cel.difference(&rust).map(|v| format!("only CEL says {v:?}")));
+        }
+        failures.extend(wrong.into_iter().map(|wrong| format!("{}: {wrong}", case.name)));
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        kind.name(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn node_ip_pool() {
+    // R1, R2, R3, R11, R61, R62, R94
+    check(Kind::NodeIPPool);
+}
+
+#[test]
+fn node_ip_slice() {
+    check(Kind::NodeIPSlice);
+}
+
+#[test]
+fn node_network_configuration_policy() {
+    // R18, R31
+    check(Kind::NodeNetworkConfigurationPolicy);
+}
+
+#[test]
+fn node_network_configuration_enactment() {
+    // R21
+    check(Kind::NodeNetworkConfigurationEnactment);
+}
+
+#[test]
+fn node_network_state() {
+    check(Kind::NodeNetworkState);
+}
+
+/// A rule that no case breaks is not known to work.
+#[test]
+fn every_rule_is_broken_by_some_case() {
+    let mut unbroken = Vec::new();
+    for kind in Kind::ALL {
+        let said: BTreeSet<String> = load(kind)
+            .iter()
+            .flat_map(|case| validate(kind, case.before(kind).as_ref(), &case.after(kind)))
+            .map(|violation| violation.message)
+            .collect();
+        let texts = kind
+            .definition()
+            .rules
+            .iter()
+            .map(|placed| (placed.rule.text, placed.rule.say.is_some()));
+        for (text, _) in texts.filter(|(text, says_more)| !says_more && !said.contains(*text)) {
+            unbroken.push(format!("{}: {text}", kind.name()));
+        }
+    }
+    assert!(unbroken.is_empty(), "no case breaks:\n{}", unbroken.join("\n"));
+}
+
+#[test]
+fn the_table_is_long_and_its_names_are_unique() {
+    let mut names = BTreeSet::new();
+    for kind in Kind::ALL {
+        for case in load(kind) {
+            assert!(
+                names.insert((kind, case.name.clone())),
+                "{} twice in {}",
+                case.name,
+                kind.name()
+            );
+        }
+    }
+    assert!(names.len() >= 200, "{} cases", names.len());
+}

@@ -1,0 +1,6 @@
+//! The API as a whole: the table of manifests, the types, the generated YAML.
+
+mod cases;
+mod support;
+mod types;
+mod yaml;
