@@ -23,7 +23,9 @@ mod tend;
 #[cfg(test)]
 mod tests;
 
-pub use host::{Action, CONFIRMED_FOR, ClaimKey, Host, Memory, NodeSeen, Outcome, Phase, Record, Seen, confirms};
+pub use host::{
+    Action, CONFIRMED_FOR, ClaimKey, Host, Memory, NodeSeen, Outcome, Phase, Record, Seen, confirms,
+};
 pub use ledger::{
     Entry, EntryKind, EntryState, Guard, Hold, Ledger, Quarantine, QuarantineReason, SEQUENCE_LEAP,
 };
@@ -31,8 +33,6 @@ pub use names::{
     CaptureName, EnactmentUid, NodeName, NodeUid, PolicyName, PoolName, PoolUid, RequestId, Stamp,
 };
 pub use rebuild::{Inheritance, Rebuilt, inherit, reassert, rebuild, went_back};
-pub use record::{
-    Enactment, Grant, HostState, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Time,
-};
+pub use record::{Enactment, Grant, HostState, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Time};
 pub use serve::{Answer, Asked, Reply, Served, serve, serve_without_pool};
 pub use tend::{Brake, Facts, Tended, brake_limit, may_finish, tend};

@@ -34,7 +34,10 @@ pub struct ClaimKey {
 
 impl ClaimKey {
     pub fn slot(&self) -> SlotKey {
-        SlotKey { pool: self.pool.clone(), capture: self.capture.clone() }
+        SlotKey {
+            pool: self.pool.clone(),
+            capture: self.capture.clone(),
+        }
     }
 }
 
@@ -110,26 +113,60 @@ pub struct Seen<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Write (or delete) a journal record, durably.
-    Journal { key: ClaimKey, record: Option<Record> },
+    Journal {
+        key: ClaimKey,
+        record: Option<Record>,
+    },
     /// Put the addresses on the NIC, each probed on the wire first.
-    AddToNic { key: ClaimKey, lease: Lease },
-    RemoveFromNic { ips: Vec<IpAddr> },
+    AddToNic {
+        key: ClaimKey,
+        lease: Lease,
+    },
+    RemoveFromNic {
+        ips: Vec<IpAddr>,
+    },
     /// Write the NodeNetworkState, guarded by its resourceVersion.
-    Report { node_uid: NodeUid, shows: BTreeSet<IpAddr> },
+    Report {
+        node_uid: NodeUid,
+        shows: BTreeSet<IpAddr>,
+    },
     /// Keep in mind that this is about to be used; the report follows.
-    Announce { key: ClaimKey, lease: Lease },
+    Announce {
+        key: ClaimKey,
+        lease: Lease,
+    },
     /// Read the pool from the API server and see whether it backs the grant.
-    Confirm { key: ClaimKey, lease: Lease },
+    Confirm {
+        key: ClaimKey,
+        lease: Lease,
+    },
     /// Create the enactment, with finalizer, owned by this Node UID.
-    CreateEnactment { policy: PolicyName, node_uid: NodeUid, slots: BTreeMap<SlotKey, Slot> },
+    CreateEnactment {
+        policy: PolicyName,
+        node_uid: NodeUid,
+        slots: BTreeMap<SlotKey, Slot>,
+    },
     /// Write the request into the own enactment, guarded by its resourceVersion.
-    WriteRequest { key: ClaimKey, request: Request },
+    WriteRequest {
+        key: ClaimKey,
+        request: Request,
+    },
     /// Remove the slot: the end of a release.
-    RemoveSlot { key: ClaimKey },
+    RemoveSlot {
+        key: ClaimKey,
+    },
     /// Take the finalizer off and delete the enactment: nothing is held by it.
-    DropEnactment { policy: PolicyName, node_uid: NodeUid },
+    DropEnactment {
+        policy: PolicyName,
+        node_uid: NodeUid,
+    },
     /// Re-key the ledger's entry to this Node UID ([`super::inherit`]).
-    Inherit { key: ClaimKey, id: RequestId, lease: Lease, node_uid: NodeUid },
+    Inherit {
+        key: ClaimKey,
+        id: RequestId,
+        lease: Lease,
+        node_uid: NodeUid,
+    },
 }
 
 /// How an action went, where that changes what the host knows.
@@ -137,7 +174,10 @@ pub enum Action {
 pub enum Outcome {
     Done,
     /// `AddToNic`: somebody else answers for this address.
-    Taken { ip: IpAddr, mac: String },
+    Taken {
+        ip: IpAddr,
+        mac: String,
+    },
     /// `Confirm`: the pool backs the grant, or not.
     Backed(bool),
     /// `Inherit`: it is ours; it is not; or it can't be said now and is asserted instead.
@@ -154,7 +194,10 @@ pub fn confirms(ledger: Option<&Ledger>, id: &RequestId, lease: &Lease) -> bool 
 impl Host {
     /// What a restarted agent knows: its journal.
     pub fn restarted(&self) -> Self {
-        Self { journal: self.journal.clone(), memory: Memory::default() }
+        Self {
+            journal: self.journal.clone(),
+            memory: Memory::default(),
+        }
     }
 
     /// The next thing to do; `None`: nothing until something changes or a server answers.
@@ -177,7 +220,9 @@ impl Host {
     /// The Node is gone: the addresses will be somebody else's after the quarantine (rule 7).
     fn node_gone(&self, seen: &Seen<'_>) -> Option<Action> {
         if !seen.nic.is_empty() {
-            return Some(Action::RemoveFromNic { ips: seen.nic.iter().copied().collect() });
+            return Some(Action::RemoveFromNic {
+                ips: seen.nic.iter().copied().collect(),
+            });
         }
         self.journal.iter().find_map(|(key, record)| match &record.phase {
             Phase::Holding(lease) => Some(journal(key, record, Phase::Parked(lease.clone()))),
@@ -198,17 +243,33 @@ impl Host {
             Phase::Holding(lease) => Some(lease),
             _ => None,
         });
-        let announced = self.memory.announced.iter().filter(|(key, lease)| is_granted(key, lease, seen, uid));
-        let known = journalled.chain(announced.map(|(_, lease)| lease)).flat_map(|lease| lease.ips.iter());
+        let announced = self
+            .memory
+            .announced
+            .iter()
+            .filter(|(key, lease)| is_granted(key, lease, seen, uid));
+        let known = journalled
+            .chain(announced.map(|(_, lease)| lease))
+            .flat_map(|lease| lease.ips.iter());
         let shows: BTreeSet<IpAddr> = seen.nic.iter().chain(known).copied().collect();
-        let said = seen.state.is_some_and(|state| state.node_uid == *uid && state.shows == shows);
+        let said = seen
+            .state
+            .is_some_and(|state| state.node_uid == *uid && state.shows == shows);
         let due = !self.memory.reported || seen.refresh || !said;
-        due.then(|| Action::Report { node_uid: uid.clone(), shows })
+        due.then(|| Action::Report {
+            node_uid: uid.clone(),
+            shows,
+        })
     }
 
     /// A marked address that neither the journal nor the own enactment knows is taken off (rule 7).
     fn unknown_on_nic(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
-        let ips: Vec<IpAddr> = seen.nic.iter().filter(|ip| !self.knows(**ip, seen, uid)).copied().collect();
+        let ips: Vec<IpAddr> = seen
+            .nic
+            .iter()
+            .filter(|ip| !self.knows(**ip, seen, uid))
+            .copied()
+            .collect();
         (!ips.is_empty()).then_some(Action::RemoveFromNic { ips })
     }
 
@@ -217,18 +278,28 @@ impl Host {
             .journal
             .values()
             .any(|record| matches!(&record.phase, Phase::Holding(lease) if lease.ips.contains(&ip)));
-        let own = seen.enactments.values().filter(|enactment| enactment.node_uid == *uid);
+        let own = seen
+            .enactments
+            .values()
+            .filter(|enactment| enactment.node_uid == *uid);
         journalled
             || own.flat_map(|enactment| enactment.slots.values()).any(|slot| {
                 let granted = slot.grant.as_ref().map(|grant| &grant.lease);
                 let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
-                granted.into_iter().chain(held).any(|lease| lease.ips.contains(&ip))
+                granted
+                    .into_iter()
+                    .chain(held)
+                    .any(|lease| lease.ips.contains(&ip))
             })
     }
 
     fn claims(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
         let mut keys: BTreeSet<ClaimKey> = self.journal.keys().chain(seen.wants.keys()).cloned().collect();
-        for enactment in seen.enactments.values().filter(|enactment| enactment.node_uid == *uid) {
+        for enactment in seen
+            .enactments
+            .values()
+            .filter(|enactment| enactment.node_uid == *uid)
+        {
             keys.extend(enactment.slots.keys().map(|slot| ClaimKey {
                 policy: enactment.policy.clone(),
                 pool: slot.pool.clone(),
@@ -243,17 +314,28 @@ impl Host {
     fn finished_enactment(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
         seen.enactments.values().find_map(|enactment| {
             let of_policy = |key: &&ClaimKey| key.policy == enactment.policy;
-            let records = || self.journal.iter().filter(|(key, _)| of_policy(key)).map(|(_, record)| record);
+            let records = || {
+                self.journal
+                    .iter()
+                    .filter(|(key, _)| of_policy(key))
+                    .map(|(_, record)| record)
+            };
             let finished = if enactment.node_uid == *uid {
                 let wanted = seen.wants.keys().any(|key| key.policy == enactment.policy);
-                let idle = enactment.slots.values().all(|slot| slot.request.is_none() && slot.grant.is_none());
+                let idle = enactment
+                    .slots
+                    .values()
+                    .all(|slot| slot.request.is_none() && slot.grant.is_none());
                 idle && records().next().is_none() && (!wanted || enactment.deleting.is_some())
             } else {
                 let held = |record: &Record| matches!(record.phase, Phase::Holding(_));
                 records().any(held) && records().all(|record| record.node_uid == *uid)
             };
             let node_uid = enactment.node_uid.clone();
-            finished.then(|| Action::DropEnactment { policy: enactment.policy.clone(), node_uid })
+            finished.then(|| Action::DropEnactment {
+                policy: enactment.policy.clone(),
+                node_uid,
+            })
         })
     }
 
@@ -306,25 +388,40 @@ impl Host {
                     if *outcome == Outcome::Asserted {
                         return None;
                     }
-                    record.phase = Phase::Asking { declined: BTreeMap::new() };
+                    record.phase = Phase::Asking {
+                        declined: BTreeMap::new(),
+                    };
                 }
-                Some(Action::Journal { key: key.clone(), record: Some(record) })
+                Some(Action::Journal {
+                    key: key.clone(),
+                    record: Some(record),
+                })
             }
-            (Action::Inherit { key, .. }, Outcome::NotOurs) => {
-                Some(Action::Journal { key: key.clone(), record: None })
-            }
+            (Action::Inherit { key, .. }, Outcome::NotOurs) => Some(Action::Journal {
+                key: key.clone(),
+                record: None,
+            }),
             _ => None,
         }
     }
 }
 
 fn journal(key: &ClaimKey, record: &Record, phase: Phase) -> Action {
-    Action::Journal { key: key.clone(), record: Some(Record { phase, ..record.clone() }) }
+    Action::Journal {
+        key: key.clone(),
+        record: Some(Record {
+            phase,
+            ..record.clone()
+        }),
+    }
 }
 
 fn add_missing(key: &ClaimKey, lease: &Lease, seen: &Seen<'_>) -> Option<Action> {
     let missing = lease.ips.iter().any(|ip| !seen.nic.contains(ip));
-    missing.then(|| Action::AddToNic { key: key.clone(), lease: lease.clone() })
+    missing.then(|| Action::AddToNic {
+        key: key.clone(),
+        lease: lease.clone(),
+    })
 }
 
 fn on_nic(ips: &[IpAddr], seen: &Seen<'_>) -> Option<Action> {
@@ -334,14 +431,23 @@ fn on_nic(ips: &[IpAddr], seen: &Seen<'_>) -> Option<Action> {
 
 /// Does the own enactment still grant this? What is granted no more is announced no more.
 fn is_granted(key: &ClaimKey, lease: &Lease, seen: &Seen<'_>, uid: &NodeUid) -> bool {
-    let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
-    let grant = own.and_then(|own| own.slots.get(&key.slot())).and_then(|slot| slot.grant.as_ref());
+    let own = seen
+        .enactments
+        .get(&key.policy)
+        .filter(|enactment| enactment.node_uid == *uid);
+    let grant = own
+        .and_then(|own| own.slots.get(&key.slot()))
+        .and_then(|slot| slot.grant.as_ref());
     grant.is_some_and(|grant| grant.lease == *lease)
 }
 
 /// Is this refusal about something other than the end of a release?
 fn is_refused(slot: &Slot, reason: RefusalReason) -> bool {
     slot.refused.as_ref().is_some_and(|refused| {
-        refused.reason == reason && slot.request.as_ref().is_some_and(|request| request.id == refused.id)
+        refused.reason == reason
+            && slot
+                .request
+                .as_ref()
+                .is_some_and(|request| request.id == refused.id)
     })
 }

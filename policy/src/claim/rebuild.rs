@@ -41,7 +41,16 @@ struct Candidate {
 
 /// Rebuilds a ledger from what enactments and hosts say.
 pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>, now: Time) -> Rebuilt {
-    let mut work = Work { ledger, name, pool, facts, now, winners: BTreeMap::new(), lost: vec![], outside: vec![] };
+    let mut work = Work {
+        ledger,
+        name,
+        pool,
+        facts,
+        now,
+        winners: BTreeMap::new(),
+        lost: vec![],
+        outside: vec![],
+    };
     let listings = Listings::new(ledger, facts.enactments);
     for (ip, entry) in &ledger.allocations {
         work.recorded(*ip, entry, listings.has(*ip, entry));
@@ -55,10 +64,18 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
         sequence: highest(ledger, name, facts.enactments) + SEQUENCE_LEAP,
         rebuilt_for: Some(ledger.pool.clone()),
         offsets_agree: true,
-        allocations: work.winners.into_iter().map(|(ip, winner)| (ip, winner.entry)).collect(),
+        allocations: work
+            .winners
+            .into_iter()
+            .map(|(ip, winner)| (ip, winner.entry))
+            .collect(),
         ..ledger.clone()
     };
-    Rebuilt { ledger: next, lost: work.lost, outside: work.outside }
+    Rebuilt {
+        ledger: next,
+        lost: work.lost,
+        outside: work.outside,
+    }
 }
 
 /// What a pool on hold learns from its holders' journals (rule 6): asserted sequences decide, and grants
@@ -76,7 +93,14 @@ pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) 
             match next.allocations.get(ip) {
                 Some(entry) if entry.request.as_ref() == Some(&request.id) => {
                     if !entry.is_held() || entry.node_uid != enactment.node_uid {
-                        next.allocations.insert(*ip, Entry { since: entry.since, kind: entry.kind, ..asserted });
+                        next.allocations.insert(
+                            *ip,
+                            Entry {
+                                since: entry.since,
+                                kind: entry.kind,
+                                ..asserted
+                            },
+                        );
                     }
                 }
                 Some(entry) if entry.sequence >= lease.sequence => {}
@@ -100,7 +124,11 @@ pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) 
 fn set_aside_others(ledger: &mut Ledger, id: &RequestId, lease: &Lease, until: Time) {
     for (ip, entry) in &mut ledger.allocations {
         if entry.is_held_by(id) && !lease.ips.contains(ip) {
-            let quarantine = Quarantine { until, reason: QuarantineReason::Orphan, witness: None };
+            let quarantine = Quarantine {
+                until,
+                reason: QuarantineReason::Orphan,
+                witness: None,
+            };
             entry.state = EntryState::Quarantined(quarantine);
         }
     }
@@ -132,7 +160,9 @@ pub fn inherit(ledger: &Ledger, id: &RequestId, lease: &Lease, uid: &NodeUid) ->
     next.sequence += 1;
     let mut changed = false;
     for ip in &lease.ips {
-        let Some(entry) = next.allocations.get_mut(ip) else { return Inheritance::Lost };
+        let Some(entry) = next.allocations.get_mut(ip) else {
+            return Inheritance::Lost;
+        };
         if entry.request.as_ref() != Some(id) || !entry.is_recoverable() {
             return Inheritance::Lost;
         }
@@ -143,7 +173,11 @@ pub fn inherit(ledger: &Ledger, id: &RequestId, lease: &Lease, uid: &NodeUid) ->
             changed = true;
         }
     }
-    if changed { Inheritance::Write(next) } else { Inheritance::Done }
+    if changed {
+        Inheritance::Write(next)
+    } else {
+        Inheritance::Done
+    }
 }
 
 struct Work<'a> {
@@ -163,10 +197,23 @@ impl Work<'_> {
         if entry.is_held() && !listed {
             entry.state = self.quarantined(&entry, QuarantineReason::Orphan);
         }
-        self.winners.insert(ip, Candidate { standing: Standing::Recorded, entry });
+        self.winners.insert(
+            ip,
+            Candidate {
+                standing: Standing::Recorded,
+                entry,
+            },
+        );
     }
 
-    fn claimed(&mut self, enactment: &Enactment, key: &SlotKey, request: &Request, lease: &Lease, standing: Standing) {
+    fn claimed(
+        &mut self,
+        enactment: &Enactment,
+        key: &SlotKey,
+        request: &Request,
+        lease: &Lease,
+        standing: Standing,
+    ) {
         for ip in &lease.ips {
             if !self.pool.contains(*ip) {
                 self.outside.push((request.id.clone(), *ip));
@@ -178,7 +225,12 @@ impl Work<'_> {
                     if !winner.entry.is_recoverable() || request.declined.contains_key(ip) {
                         continue;
                     }
-                    entry = Entry { since: winner.entry.since, kind: winner.entry.kind, sequence: winner.entry.sequence.max(entry.sequence), ..entry };
+                    entry = Entry {
+                        since: winner.entry.since,
+                        kind: winner.entry.kind,
+                        sequence: winner.entry.sequence.max(entry.sequence),
+                        ..entry
+                    };
                     let standing = winner.standing.max(standing);
                     self.winners.insert(*ip, Candidate { standing, entry });
                 }
@@ -210,7 +262,8 @@ impl Work<'_> {
             .filter(|(_, winner)| winner.entry.is_held())
             .filter(|(ip, winner)| {
                 let id = winner.entry.request.clone();
-                id.and_then(|id| best.get(&(id, ip.is_ipv4()))).is_none_or(|(_, _, best)| best != *ip)
+                id.and_then(|id| best.get(&(id, ip.is_ipv4())))
+                    .is_none_or(|(_, _, best)| best != *ip)
             })
             .map(|(ip, _)| *ip)
             .collect();
@@ -227,7 +280,11 @@ impl Work<'_> {
                 continue;
             }
             for ip in state.shows.iter().filter(|ip| self.pool.contains(**ip)) {
-                if self.winners.get(ip).is_some_and(|winner| winner.standing != Standing::Granted) {
+                if self
+                    .winners
+                    .get(ip)
+                    .is_some_and(|winner| winner.standing != Standing::Granted)
+                {
                     continue;
                 }
                 let mut entry = Entry {
@@ -242,13 +299,21 @@ impl Work<'_> {
                     state: EntryState::Held,
                 };
                 entry.state = self.quarantined(&entry, QuarantineReason::Observed);
-                self.winners.insert(*ip, Candidate { standing: Standing::Recorded, entry });
+                self.winners.insert(
+                    *ip,
+                    Candidate {
+                        standing: Standing::Recorded,
+                        entry,
+                    },
+                );
             }
         }
     }
 
     fn put_aside(&mut self, ip: IpAddr, reason: QuarantineReason) {
-        let Some(entry) = self.winners.get(&ip).map(|winner| winner.entry.clone()) else { return };
+        let Some(entry) = self.winners.get(&ip).map(|winner| winner.entry.clone()) else {
+            return;
+        };
         let state = self.quarantined(&entry, reason);
         if let Some(winner) = self.winners.get_mut(&ip) {
             winner.entry.state = state;
@@ -256,13 +321,21 @@ impl Work<'_> {
     }
 
     fn quarantined(&self, entry: &Entry, reason: QuarantineReason) -> EntryState {
-        let witness = self.facts.state_of(&entry.node_uid).map(|state| state.stamp.clone());
-        EntryState::Quarantined(Quarantine { until: self.now + self.pool.quarantine(), reason, witness })
+        let witness = self
+            .facts
+            .state_of(&entry.node_uid)
+            .map(|state| state.stamp.clone());
+        EntryState::Quarantined(Quarantine {
+            until: self.now + self.pool.quarantine(),
+            reason,
+            witness,
+        })
     }
 
     fn is_asserted(&self, id: &RequestId, ip: IpAddr) -> bool {
-        claims(self.name, self.facts.enactments)
-            .any(|(_, _, request, lease, standing)| standing == Standing::Held && request.id == *id && lease.ips.contains(&ip))
+        claims(self.name, self.facts.enactments).any(|(_, _, request, lease, standing)| {
+            standing == Standing::Held && request.id == *id && lease.ips.contains(&ip)
+        })
     }
 }
 
@@ -272,14 +345,18 @@ fn claims<'a>(
     enactments: &'a [Enactment],
 ) -> impl Iterator<Item = (&'a Enactment, &'a SlotKey, &'a Request, &'a Lease, Standing)> {
     enactments.iter().flat_map(move |enactment| {
-        enactment.slots.iter().filter(move |(key, _)| key.pool == *pool).filter_map(move |(key, slot)| {
-            let request = slot.request.as_ref().filter(|request| request.want)?;
-            if let Some(lease) = &request.holds {
-                return Some((enactment, key, request, lease, Standing::Held));
-            }
-            let grant = slot.grant.as_ref().filter(|grant| grant.id == request.id)?;
-            Some((enactment, key, request, &grant.lease, Standing::Granted))
-        })
+        enactment
+            .slots
+            .iter()
+            .filter(move |(key, _)| key.pool == *pool)
+            .filter_map(move |(key, slot)| {
+                let request = slot.request.as_ref().filter(|request| request.want)?;
+                if let Some(lease) = &request.holds {
+                    return Some((enactment, key, request, lease, Standing::Held));
+                }
+                let grant = slot.grant.as_ref().filter(|grant| grant.id == request.id)?;
+                Some((enactment, key, request, &grant.lease, Standing::Granted))
+            })
     })
 }
 
@@ -308,7 +385,11 @@ fn entry_for(enactment: &Enactment, key: &SlotKey, request: &Request, lease: &Le
         request: Some(request.id.clone()),
         sequence: lease.sequence,
         since: now,
-        kind: if request.literal.is_some() { EntryKind::Static } else { EntryKind::Dynamic },
+        kind: if request.literal.is_some() {
+            EntryKind::Static
+        } else {
+            EntryKind::Dynamic
+        },
         state: EntryState::Held,
     }
 }

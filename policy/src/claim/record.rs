@@ -38,7 +38,13 @@ pub struct Request {
 
 impl Request {
     pub fn new(id: RequestId) -> Self {
-        Self { id, want: true, holds: None, declined: BTreeMap::new(), literal: None }
+        Self {
+            id,
+            want: true,
+            holds: None,
+            declined: BTreeMap::new(),
+            literal: None,
+        }
     }
 }
 

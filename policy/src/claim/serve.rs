@@ -85,12 +85,17 @@ pub struct Served {
 /// Serves requests to one pool.
 pub fn serve(ledger: &Ledger, pool: &Pool, barred: &Barred, asked: &[Asked<'_>], now: Time) -> Served {
     if asked.iter().any(|ask| asserts_later(ledger, ask)) {
-        return Served { went_back: true, ..Served::default() };
+        return Served {
+            went_back: true,
+            ..Served::default()
+        };
     }
     let mut batch = Batch::new(ledger, pool, barred, now);
     let mut served = Served::default();
     for ask in asked {
-        let Some(slot) = ask.enactment.slots.get(ask.key) else { continue };
+        let Some(slot) = ask.enactment.slots.get(ask.key) else {
+            continue;
+        };
         let Some(request) = &slot.request else { continue };
         let reply = match batch.reply(ask, request) {
             Outcome::Reply(reply) => reply,
@@ -112,14 +117,20 @@ pub fn serve(ledger: &Ledger, pool: &Pool, barred: &Barred, asked: &[Asked<'_>],
 pub fn serve_without_pool(asked: &[Asked<'_>]) -> Vec<Answer> {
     let mut answers = Vec::new();
     for ask in asked {
-        let Some(slot) = ask.enactment.slots.get(ask.key) else { continue };
+        let Some(slot) = ask.enactment.slots.get(ask.key) else {
+            continue;
+        };
         let Some(request) = &slot.request else { continue };
         // A holder keeps what it has: the pool may come back, and is then rebuilt from what is held.
         if request.want && (request.holds.is_some() || slot.grant.is_some()) {
             continue;
         }
         let reply = if request.want {
-            refuse(request, RefusalReason::NoSuchPool, format!("no pool named {}", ask.key.pool))
+            refuse(
+                request,
+                RefusalReason::NoSuchPool,
+                format!("no pool named {}", ask.key.pool),
+            )
         } else {
             released(request)
         };
@@ -132,15 +143,31 @@ pub fn serve_without_pool(asked: &[Asked<'_>]) -> Vec<Answer> {
 
 /// Does a holder know more than this ledger does? Then the store went back in time (rule 6).
 fn asserts_later(ledger: &Ledger, ask: &Asked<'_>) -> bool {
-    let request = ask.enactment.slots.get(ask.key).and_then(|slot| slot.request.as_ref());
-    let Some(Request { id, want: true, holds: Some(lease), .. }) = request else { return false };
+    let request = ask
+        .enactment
+        .slots
+        .get(ask.key)
+        .and_then(|slot| slot.request.as_ref());
+    let Some(Request {
+        id,
+        want: true,
+        holds: Some(lease),
+        ..
+    }) = request
+    else {
+        return false;
+    };
     if !ask.live || ledger.hold.is_some() || lease.pool != ledger.pool {
         return false;
     }
     lease.sequence > ledger.sequence
-        || lease.ips.iter().filter_map(|ip| ledger.allocations.get(ip)).any(|entry| {
-            entry.is_held() && entry.request.as_ref() != Some(id) && entry.sequence < lease.sequence
-        })
+        || lease
+            .ips
+            .iter()
+            .filter_map(|ip| ledger.allocations.get(ip))
+            .any(|entry| {
+                entry.is_held() && entry.request.as_ref() != Some(id) && entry.sequence < lease.sequence
+            })
 }
 
 fn answer(ask: &Asked<'_>, request: &Request, reply: Reply) -> Answer {
@@ -161,7 +188,11 @@ fn already_says(slot: &Slot, reply: &Reply) -> bool {
 }
 
 fn refuse(request: &Request, reason: RefusalReason, message: String) -> Reply {
-    Reply::Refuse(Refusal { id: request.id.clone(), reason, message })
+    Reply::Refuse(Refusal {
+        id: request.id.clone(),
+        reason,
+        message,
+    })
 }
 
 fn released(request: &Request) -> Reply {
@@ -228,7 +259,10 @@ impl<'a> Batch<'a> {
         }
         self.decline(request);
         // What the host's journal says comes before what the ledger remembers of this id.
-        let asserts = request.holds.as_ref().is_some_and(|lease| !self.backs(&request.id, lease));
+        let asserts = request
+            .holds
+            .as_ref()
+            .is_some_and(|lease| !self.backs(&request.id, lease));
         if !asserts && self.recover(ask, request) {
             return self.granted(request);
         }
@@ -261,7 +295,12 @@ impl<'a> Batch<'a> {
     /// answers on the wire stays in quarantine: its holder's word says nothing about the stranger.
     fn release(&mut self, id: &RequestId) {
         for ip in self.by_id.get(id).cloned().unwrap_or_default() {
-            if self.ledger.allocations.get(&ip).is_some_and(Entry::is_recoverable) {
+            if self
+                .ledger
+                .allocations
+                .get(&ip)
+                .is_some_and(Entry::is_recoverable)
+            {
                 self.remove(ip);
             }
         }
@@ -284,10 +323,18 @@ impl<'a> Batch<'a> {
 
     /// Reuse before allocate: an entry with this id, held or quarantined, is the answer (R24).
     fn recover(&mut self, ask: &Asked<'_>, request: &Request) -> bool {
-        let mine: Vec<IpAddr> = self.by_id.get(&request.id).into_iter().flatten().copied().collect();
+        let mine: Vec<IpAddr> = self
+            .by_id
+            .get(&request.id)
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
         let mut found = false;
         for ip in mine {
-            let Some(entry) = self.ledger.allocations.get_mut(&ip) else { continue };
+            let Some(entry) = self.ledger.allocations.get_mut(&ip) else {
+                continue;
+            };
             if !entry.is_recoverable()
                 || entry.node_uid != ask.enactment.node_uid
                 || request.declined.contains_key(&ip)
@@ -328,7 +375,9 @@ impl<'a> Batch<'a> {
     /// A holder whose entry is missing, deleted by force say, gets it back (R71), unless another has it.
     fn restore(&mut self, ask: &Asked<'_>, request: &Request, lease: &Lease) -> Outcome {
         for ip in &lease.ips {
-            let Some(entry) = self.ledger.allocations.get(ip) else { continue };
+            let Some(entry) = self.ledger.allocations.get(ip) else {
+                continue;
+            };
             let own = entry.node_uid == ask.enactment.node_uid
                 && (entry.request.is_none() || claim_of(ask) == claim_of_entry(entry));
             if !own && entry.request.as_ref() != Some(&request.id) {
@@ -336,7 +385,11 @@ impl<'a> Batch<'a> {
                 return Outcome::Reply(refuse(request, RefusalReason::HeldByAnother, message));
             }
         }
-        for ip in self.held(&request.id).into_iter().filter(|ip| !lease.ips.contains(ip)) {
+        for ip in self
+            .held(&request.id)
+            .into_iter()
+            .filter(|ip| !lease.ips.contains(ip))
+        {
             self.quarantine(ip, QuarantineReason::Orphan);
         }
         for ip in &lease.ips {
@@ -346,7 +399,11 @@ impl<'a> Batch<'a> {
     }
 
     fn choose(&mut self, ask: &Asked<'_>, request: &Request) -> Outcome {
-        let view = PoolView { pool: self.pool, taken: &self.taken, barred: self.barred };
+        let view = PoolView {
+            pool: self.pool,
+            taken: &self.taken,
+            barred: self.barred,
+        };
         let declined: Vec<IpAddr> = request.declined.keys().copied().collect();
         let node = ask.enactment.node.as_str();
         let holder = Holder {
@@ -355,7 +412,14 @@ impl<'a> Batch<'a> {
             declined: &declined,
             want: request.literal.map_or(Want::Any, Want::Exactly),
         };
-        match pool::choose(&view, &holder, &NodeView { name: node, labels: ask.labels }) {
+        match pool::choose(
+            &view,
+            &holder,
+            &NodeView {
+                name: node,
+                labels: ask.labels,
+            },
+        ) {
             Ok(choice) => {
                 for given in choice.given() {
                     self.hold(given.ip, ask, request, Some(&choice));
@@ -368,10 +432,23 @@ impl<'a> Batch<'a> {
 
     fn granted(&self, request: &Request) -> Outcome {
         let ips = self.held(&request.id);
-        let sequence = ips.iter().filter_map(|ip| self.ledger.allocations.get(ip)).map(|entry| entry.sequence).max();
-        let Some(sequence) = sequence else { return Outcome::Wait };
-        let lease = Lease { ips, sequence, pool: self.ledger.pool.clone() };
-        Outcome::Reply(Reply::Grant(Grant { id: request.id.clone(), lease }))
+        let sequence = ips
+            .iter()
+            .filter_map(|ip| self.ledger.allocations.get(ip))
+            .map(|entry| entry.sequence)
+            .max();
+        let Some(sequence) = sequence else {
+            return Outcome::Wait;
+        };
+        let lease = Lease {
+            ips,
+            sequence,
+            pool: self.ledger.pool.clone(),
+        };
+        Outcome::Reply(Reply::Grant(Grant {
+            id: request.id.clone(),
+            lease,
+        }))
     }
 
     /// Makes this request the holder of an address, whatever stood there before.
@@ -404,13 +481,19 @@ impl<'a> Batch<'a> {
     fn quarantine(&mut self, ip: IpAddr, reason: QuarantineReason) {
         let until = self.now + self.pool.quarantine();
         if let Some(entry) = self.ledger.allocations.get_mut(&ip) {
-            entry.state = EntryState::Quarantined(Quarantine { until, reason, witness: None });
+            entry.state = EntryState::Quarantined(Quarantine {
+                until,
+                reason,
+                witness: None,
+            });
             self.changed = true;
         }
     }
 
     fn remove(&mut self, ip: IpAddr) {
-        let Some(entry) = self.ledger.allocations.remove(&ip) else { return };
+        let Some(entry) = self.ledger.allocations.remove(&ip) else {
+            return;
+        };
         self.taken.remove(ip);
         if let Some(id) = &entry.request {
             forget(&mut self.by_id, id, ip);
@@ -432,7 +515,9 @@ impl<'a> Batch<'a> {
 
     fn held(&self, id: &RequestId) -> Vec<IpAddr> {
         let ips = self.by_id.get(id).into_iter().flatten();
-        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_held)).copied().collect()
+        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_held))
+            .copied()
+            .collect()
     }
 }
 
@@ -446,11 +531,19 @@ fn forget<K: Ord>(index: &mut BTreeMap<K, BTreeSet<IpAddr>>, key: &K, ip: IpAddr
 }
 
 fn claim_of(ask: &Asked<'_>) -> ClaimOf {
-    (ask.enactment.node_uid.clone(), ask.enactment.policy.clone(), ask.key.capture.clone())
+    (
+        ask.enactment.node_uid.clone(),
+        ask.enactment.policy.clone(),
+        ask.key.capture.clone(),
+    )
 }
 
 fn claim_of_entry(entry: &Entry) -> ClaimOf {
-    (entry.node_uid.clone(), entry.policy.clone(), entry.capture.clone())
+    (
+        entry.node_uid.clone(),
+        entry.policy.clone(),
+        entry.capture.clone(),
+    )
 }
 
 impl From<pool::Kind> for EntryKind {

@@ -68,7 +68,12 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
     if ledger.needs_rebuild() || ledger.hold.is_some() || ledger.deleting {
         return tended;
     }
-    let look = Look { ledger, facts, listings: Listings::new(ledger, facts.enactments), now };
+    let look = Look {
+        ledger,
+        facts,
+        listings: Listings::new(ledger, facts.enactments),
+        now,
+    };
     tended.braked = look.brake();
     let mut next = ledger.clone();
     for (ip, entry) in &ledger.allocations {
@@ -84,8 +89,18 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
                     tended.ask_word.insert(entry.node.clone());
                 }
                 let witness = facts.state_of(&entry.node_uid).map(|state| state.stamp.clone());
-                let state = EntryState::Quarantined(Quarantine { until: now + quarantine, reason, witness });
-                next.allocations.insert(*ip, Entry { state, ..entry.clone() });
+                let state = EntryState::Quarantined(Quarantine {
+                    until: now + quarantine,
+                    reason,
+                    witness,
+                });
+                next.allocations.insert(
+                    *ip,
+                    Entry {
+                        state,
+                        ..entry.clone()
+                    },
+                );
                 tended.quarantined.push(*ip);
             }
             Verdict::Free => {
@@ -109,14 +124,20 @@ pub fn may_finish<'a>(
     quarantine: Time,
     now: Time,
 ) -> bool {
-    let Some(since) = enactment.deleting else { return false };
+    let Some(since) = enactment.deleting else {
+        return false;
+    };
     enactment.slots.iter().all(|(key, slot)| {
-        let ids = [slot.request.as_ref().map(|r| &r.id), slot.grant.as_ref().map(|g| &g.id)];
+        let ids = [
+            slot.request.as_ref().map(|r| &r.id),
+            slot.grant.as_ref().map(|g| &g.id),
+        ];
         match ledger_of(&key.pool) {
             Some(ledger) if ledger.needs_rebuild() || ledger.hold.is_some() => false,
-            Some(ledger) => {
-                !ledger.allocations.values().any(|entry| ids.iter().flatten().any(|id| entry.request.as_ref() == Some(id)))
-            }
+            Some(ledger) => !ledger
+                .allocations
+                .values()
+                .any(|entry| ids.iter().flatten().any(|id| entry.request.as_ref() == Some(id))),
             None => now >= since + quarantine,
         }
     })
@@ -148,8 +169,18 @@ impl Look<'_> {
         }
     }
 
-    fn quarantined(&self, ip: IpAddr, entry: &Entry, quarantine: &Quarantine, live: bool, listed: bool) -> Verdict {
-        let spoken = self.facts.state_of(&entry.node_uid).filter(|state| Some(&state.stamp) != quarantine.witness.as_ref());
+    fn quarantined(
+        &self,
+        ip: IpAddr,
+        entry: &Entry,
+        quarantine: &Quarantine,
+        live: bool,
+        listed: bool,
+    ) -> Verdict {
+        let spoken = self
+            .facts
+            .state_of(&entry.node_uid)
+            .filter(|state| Some(&state.stamp) != quarantine.witness.as_ref());
         if live && listed && entry.is_recoverable() {
             return Verdict::Keep;
         }
@@ -183,21 +214,35 @@ pub(super) struct Listings {
 
 impl Listings {
     pub(super) fn new(ledger: &Ledger, enactments: &[Enactment]) -> Self {
-        let mut listings = Self { granted: BTreeSet::new(), wanted: BTreeSet::new(), first: BTreeMap::new() };
+        let mut listings = Self {
+            granted: BTreeSet::new(),
+            wanted: BTreeSet::new(),
+            first: BTreeMap::new(),
+        };
         for enactment in enactments {
             for slot in enactment.slots.values() {
                 if let Some(grant) = &slot.grant {
-                    let keys = grant.lease.ips.iter().map(|ip| (enactment.node_uid.clone(), grant.id.clone(), *ip));
+                    let keys = grant
+                        .lease
+                        .ips
+                        .iter()
+                        .map(|ip| (enactment.node_uid.clone(), grant.id.clone(), *ip));
                     listings.granted.extend(keys);
                 }
                 if let Some(request) = slot.request.as_ref().filter(|request| request.want) {
-                    listings.wanted.insert((enactment.node_uid.clone(), request.id.clone()));
+                    listings
+                        .wanted
+                        .insert((enactment.node_uid.clone(), request.id.clone()));
                 }
             }
         }
         // Held ones first: a wish stands for what is held, and for what is quarantined only if nothing is.
         for held in [true, false] {
-            for (ip, entry) in ledger.allocations.iter().filter(|(_, entry)| entry.is_held() == held) {
+            for (ip, entry) in ledger
+                .allocations
+                .iter()
+                .filter(|(_, entry)| entry.is_held() == held)
+            {
                 if let Some(id) = entry.request.as_ref().filter(|_| entry.is_recoverable()) {
                     listings.first.entry((id.clone(), ip.is_ipv4())).or_insert(*ip);
                 }

@@ -32,7 +32,10 @@ pub struct Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.what)?;
-        self.schedule.iter().enumerate().try_for_each(|(n, step)| writeln!(f, "{:>4}  {step}", n + 1))
+        self.schedule
+            .iter()
+            .enumerate()
+            .try_for_each(|(n, step)| writeln!(f, "{:>4}  {step}", n + 1))
     }
 }
 
@@ -60,7 +63,14 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(config: &'a Config) -> Self {
-        Self { config, came: HashMap::new(), settled: HashSet::new(), queue: VecDeque::new(), moves: 0, depth: 0 }
+        Self {
+            config,
+            came: HashMap::new(),
+            settled: HashSet::new(),
+            queue: VecDeque::new(),
+            moves: 0,
+            depth: 0,
+        }
     }
 
     fn run(mut self, bounds: &Bounds) -> Report {
@@ -100,12 +110,20 @@ impl<'a> Search<'a> {
             return Some(what);
         }
         if world.left == self.config.faults && world.store.policy {
-            let on_nics = world.hosts.iter().enumerate().flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
+            let on_nics = world
+                .hosts
+                .iter()
+                .enumerate()
+                .flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
             if let Some(what) = on_nics.into_iter().find_map(|(at, ip)| world.unbacked(at, ip)) {
                 return Some(what);
             }
         }
-        if world.left.is_empty() { self.unsettled(world) } else { None }
+        if world.left.is_empty() {
+            self.unsettled(world)
+        } else {
+            None
+        }
     }
 
     /// Follows the fair schedule until it ends or meets one that was found good.
@@ -166,14 +184,24 @@ impl<'a> Search<'a> {
     }
 
     fn report(self, complete: bool, violation: Option<Violation>) -> Report {
-        Report { states: self.came.len(), moves: self.moves, depth: self.depth, complete, violation }
+        Report {
+            states: self.came.len(),
+            moves: self.moves,
+            depth: self.depth,
+            complete,
+            violation,
+        }
     }
 }
 
 fn describe(world: &World, step: Move, config: &Config) -> String {
     match step {
         Move::Agent(host) => {
-            format!("agent {}: {:?}", world.hosts[host].name, world.agent_action(host, config))
+            format!(
+                "agent {}: {:?}",
+                world.hosts[host].name,
+                world.agent_action(host, config)
+            )
         }
         other => format!("{other:?}"),
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use policy::claim::{
-    self, Action, Asked, ClaimKey, Enactment, Facts, Hold, HostState, Inheritance, Ledger, NodeName, NodeSeen,
-    Outcome, Phase, PoolName, Seen, SlotKey, Time,
+    self, Action, Asked, ClaimKey, Enactment, Facts, Hold, HostState, Inheritance, Ledger, NodeName,
+    NodeSeen, Outcome, Phase, PoolName, Seen, SlotKey, Time,
 };
 use policy::pool::Barred;
 
@@ -41,20 +41,34 @@ impl World {
     pub(super) fn moves(&self, config: &Config) -> Vec<(Move, World)> {
         let mut moves: Vec<Move> = Vec::new();
         for host in 0..self.hosts.len() {
-            moves.extend([Move::Agent(host), Move::Start(host), Move::Resume(host), Move::Heal(host)]);
+            moves.extend([
+                Move::Agent(host),
+                Move::Start(host),
+                Move::Resume(host),
+                Move::Heal(host),
+            ]);
             moves.extend([Move::Boot(host), Move::CreateNode(host)]);
             if config.self_service {
                 moves.push(Move::SelfServe(host));
             }
         }
-        moves.extend([Move::Lead, Move::CreatePolicy, Move::CreatePool, Move::Backup, Move::Tick]);
+        moves.extend([
+            Move::Lead,
+            Move::CreatePolicy,
+            Move::CreatePool,
+            Move::Backup,
+            Move::Tick,
+        ]);
         moves.extend([Move::RivalPeeks, Move::RivalServes, Move::RivalTends]);
         moves.extend((0..self.rival.pending.len()).map(Move::RivalAnswers));
         let kinds: BTreeSet<Fault> = self.left.iter().copied().collect();
         for kind in kinds {
             moves.extend((0..self.targets(kind)).map(|target| Move::Fault(kind, target)));
         }
-        moves.into_iter().filter_map(|step| Some((step, self.after(step, config)?))).collect()
+        moves
+            .into_iter()
+            .filter_map(|step| Some((step, self.after(step, config)?)))
+            .collect()
     }
 
     fn targets(&self, fault: Fault) -> usize {
@@ -123,12 +137,18 @@ impl World {
     /// The agent does its next thing, and what only it can see follows at once: where no crash is to come,
     /// nothing can happen between.
     fn agent(&mut self, host: usize, config: &Config) -> bool {
-        let Some(action) = self.agent_action(host, config) else { return false };
+        let Some(action) = self.agent_action(host, config) else {
+            return false;
+        };
         let acted = self.act(host, &action, config);
-        let crash = [Fault::AgentCrash, Fault::HostOff, Fault::JournalLost].iter().any(|f| self.left.contains(f));
+        let crash = [Fault::AgentCrash, Fault::HostOff, Fault::JournalLost]
+            .iter()
+            .any(|f| self.left.contains(f));
         while acted && !crash {
             match self.agent_action(host, config) {
-                Some(action @ (Action::Journal { .. } | Action::Announce { .. })) => self.act(host, &action, config),
+                Some(action @ (Action::Journal { .. } | Action::Announce { .. })) => {
+                    self.act(host, &action, config)
+                }
                 _ => break,
             };
         }
@@ -140,7 +160,12 @@ impl World {
         match action {
             Action::Journal { .. } | Action::Announce { .. } => {}
             Action::AddToNic { lease, .. } => match lease.ips.iter().find(|ip| self.wire.contains(*ip)) {
-                Some(ip) => outcome = Outcome::Taken { ip: *ip, mac: "stranger".to_owned() },
+                Some(ip) => {
+                    outcome = Outcome::Taken {
+                        ip: *ip,
+                        mac: "stranger".to_owned(),
+                    }
+                }
                 None => self.hosts[host].nic.extend(&lease.ips),
             },
             Action::RemoveFromNic { ips } => ips.iter().for_each(|ip| {
@@ -148,8 +173,12 @@ impl World {
             }),
             Action::Report { node_uid, shows } => {
                 let node = self.hosts[host].name.clone();
-                let state =
-                    HostState { node: node.clone(), node_uid: node_uid.clone(), stamp: self.fresh_stamp(), shows: shows.clone() };
+                let state = HostState {
+                    node: node.clone(),
+                    node_uid: node_uid.clone(),
+                    stamp: self.fresh_stamp(),
+                    shows: shows.clone(),
+                };
                 self.store.refresh.remove(&node);
                 self.store.states.insert(node, state);
             }
@@ -158,8 +187,13 @@ impl World {
                 let backed = claim::confirms(self.store.ledger(), id, lease);
                 outcome = Outcome::Backed(backed || config.breach == Some(Breach::Unconfirmed));
             }
-            Action::Inherit { id, lease, node_uid, .. } => {
-                let verdict = self.store.ledger().map_or(Inheritance::NotNow, |l| claim::inherit(l, id, lease, node_uid));
+            Action::Inherit {
+                id, lease, node_uid, ..
+            } => {
+                let verdict = self
+                    .store
+                    .ledger()
+                    .map_or(Inheritance::NotNow, |l| claim::inherit(l, id, lease, node_uid));
                 match verdict {
                     Inheritance::Write(ledger) => {
                         self.write_ledger(ledger);
@@ -186,7 +220,11 @@ impl World {
     fn write_own(&mut self, host: usize, action: &Action, config: &Config) {
         let node = self.hosts[host].name.clone();
         match action {
-            Action::CreateEnactment { policy, node_uid, slots } => {
+            Action::CreateEnactment {
+                policy,
+                node_uid,
+                slots,
+            } => {
                 let uid = self.fresh_enactment().as_str().into();
                 let enactment = Enactment {
                     uid,
@@ -199,18 +237,27 @@ impl World {
                 self.store.enactments.entry(node).or_insert(enactment);
             }
             Action::WriteRequest { key, request } => {
-                let Some(enactment) = self.store.enactments.get_mut(&node) else { return };
+                let Some(enactment) = self.store.enactments.get_mut(&node) else {
+                    return;
+                };
                 enactment.slots.entry(key.slot()).or_default().request = Some(request.clone());
             }
             Action::RemoveSlot { key } => {
-                let Some(enactment) = self.store.enactments.get_mut(&node) else { return };
+                let Some(enactment) = self.store.enactments.get_mut(&node) else {
+                    return;
+                };
                 enactment.slots.remove(&key.slot());
                 if config.breach == Some(Breach::ReleasedBeforeOff) {
                     self.hosts[host].nic.clear();
                 }
             }
             Action::DropEnactment { node_uid, .. } => {
-                if self.store.enactments.get(&node).is_some_and(|enactment| enactment.node_uid == *node_uid) {
+                if self
+                    .store
+                    .enactments
+                    .get(&node)
+                    .is_some_and(|enactment| enactment.node_uid == *node_uid)
+                {
                     self.store.enactments.remove(&node);
                 }
             }
@@ -234,7 +281,10 @@ impl World {
             wants.insert(claim_key(), None);
         }
         let own = self.store.enactments.get(&world.name);
-        let enactments = own.map(|own| (own.policy.clone(), own.clone())).into_iter().collect();
+        let enactments = own
+            .map(|own| (own.policy.clone(), own.clone()))
+            .into_iter()
+            .collect();
         let believed_off = BTreeSet::new();
         let unreleased = config.breach == Some(Breach::ReleasedBeforeOff) && !self.store.policy;
         let seen = Seen {
@@ -257,15 +307,26 @@ impl World {
         if world.agent != Agent::Running || !world.reachable {
             return false;
         }
-        let Some(own) = self.store.enactments.get(&world.name) else { return false };
+        let Some(own) = self.store.enactments.get(&world.name) else {
+            return false;
+        };
         let live = self.store.is_live(&own.node, &own.node_uid);
         let keys: Vec<&SlotKey> = own.slots.keys().collect();
         let labels = BTreeMap::new();
         let asked: Vec<Asked<'_>> = keys
             .into_iter()
-            .map(|key| Asked { enactment: own, key, labels: &labels, live, ready: true, fresh: true })
+            .map(|key| Asked {
+                enactment: own,
+                key,
+                labels: &labels,
+                live,
+                ready: true,
+                fresh: true,
+            })
             .collect();
-        let Some(ledger) = self.store.ledger() else { return false };
+        let Some(ledger) = self.store.ledger() else {
+            return false;
+        };
         let served = claim::serve(ledger, &config.pool, &Barred::default(), &asked, self.now);
         if let Some(ledger) = served.ledger {
             self.write_ledger(ledger);
@@ -294,7 +355,9 @@ impl World {
         let asks = asked(&self.store, &enactments, true);
         let served = claim::serve(&ledger, &config.pool, &Barred::default(), &asks, self.now);
         if served.went_back {
-            let hold = Some(Hold { until: self.now + QUARANTINE });
+            let hold = Some(Hold {
+                until: self.now + QUARANTINE,
+            });
             self.write_ledger(Ledger { hold, ..ledger });
             return true;
         }
@@ -306,7 +369,11 @@ impl World {
             return true;
         }
         let tended = tend(&ledger, &self.store, config, self.now);
-        let asked_anew = tended.ask_word.iter().filter(|node| self.store.nodes.contains_key(*node)).cloned();
+        let asked_anew = tended
+            .ask_word
+            .iter()
+            .filter(|node| self.store.nodes.contains_key(*node))
+            .cloned();
         let before = self.store.refresh.len();
         self.store.refresh.extend(asked_anew);
         let asked_more = self.store.refresh.len() > before;
@@ -322,7 +389,9 @@ impl World {
         let nodes = self.store.nodes.clone();
         let gone = |node: &NodeName, uid: &claim::NodeUid| nodes.get(node) != Some(uid);
         let before = self.store.states.len();
-        self.store.states.retain(|node, state| !gone(node, &state.node_uid));
+        self.store
+            .states
+            .retain(|node, state| !gone(node, &state.node_uid));
         let mut changed = before != self.store.states.len();
         for (node, enactment) in &mut self.store.enactments {
             if gone(node, &enactment.node_uid) && enactment.deleting.is_none() {
@@ -348,7 +417,9 @@ impl World {
     /// Takes a copy of everything, to act on later. Only copies that lead to something are worth keeping.
     fn rival_peeks(&mut self, config: &Config) -> bool {
         let enactments = self.enactments_read();
-        let Some(ledger) = self.store.ledger() else { return false };
+        let Some(ledger) = self.store.ledger() else {
+            return false;
+        };
         let asks = asked(&self.store, &enactments, false);
         let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
         let serves = served.ledger.is_some() || !served.answers.is_empty();
@@ -358,20 +429,28 @@ impl World {
             return false;
         }
         self.peeks -= 1;
-        self.rival = Rival { cache: Some(Box::new(self.store.clone())), pending: Vec::new() };
+        self.rival = Rival {
+            cache: Some(Box::new(self.store.clone())),
+            pending: Vec::new(),
+        };
         true
     }
 
     /// Serves what its old copy shows from the pool as it is now; the answers wait.
     fn rival_serves(&mut self, config: &Config) -> bool {
-        let (Some(cache), Some(ledger)) = (&self.rival.cache, self.store.ledger()) else { return false };
+        let (Some(cache), Some(ledger)) = (&self.rival.cache, self.store.ledger()) else {
+            return false;
+        };
         let enactments: Vec<Enactment> = cache.enactments.values().cloned().collect();
         let asks = asked(cache, &enactments, false);
         let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
         if served.ledger.is_none() && served.answers.is_empty() {
             return false;
         }
-        self.rival = Rival { cache: None, pending: served.answers };
+        self.rival = Rival {
+            cache: None,
+            pending: served.answers,
+        };
         if let Some(next) = served.ledger {
             self.write_ledger(next);
         }
@@ -381,8 +460,12 @@ impl World {
     /// Takes back, rebuilds or lifts a hold by its old copy: the write goes through only if the pool is
     /// still the one it read.
     fn rival_tends(&mut self, config: &Config) -> bool {
-        let Some(cache) = self.rival.cache.take() else { return false };
-        let (Some(read), Some(current)) = (&cache.pool, &self.store.pool) else { return false };
+        let Some(cache) = self.rival.cache.take() else {
+            return false;
+        };
+        let (Some(read), Some(current)) = (&cache.pool, &self.store.pool) else {
+            return false;
+        };
         let same_version = read.version == current.version || self.restored;
         if !same_version || read.ledger.guard() != current.ledger.guard() {
             return false;
@@ -405,7 +488,11 @@ impl World {
     fn land(&mut self, answers: &[claim::Answer]) -> bool {
         let mut landed = false;
         for answer in answers {
-            let target = self.store.enactments.values_mut().find(|enactment| answer.fits(enactment));
+            let target = self
+                .store
+                .enactments
+                .values_mut()
+                .find(|enactment| answer.fits(enactment));
             if let Some(slot) = target.and_then(|enactment| enactment.slots.get_mut(&answer.key)) {
                 answer.write(slot);
                 landed = true;
@@ -426,7 +513,8 @@ impl World {
         let on_hold = self.store.ledger().is_some_and(|ledger| ledger.hold.is_some());
         for host in 0..self.hosts.len() {
             let able = self.hosts[host].agent == Agent::Running && self.hosts[host].reachable;
-            if able && (on_hold || self.node_changed(host)) && self.after(Move::Agent(host), config).is_some() {
+            if able && (on_hold || self.node_changed(host)) && self.after(Move::Agent(host), config).is_some()
+            {
                 return false;
             }
             if !able && self.holds_something(host) && (on_hold || self.node_changed(host)) {
@@ -441,34 +529,54 @@ impl World {
     fn node_changed(&self, host: usize) -> bool {
         let world = &self.hosts[host];
         let live = self.store.nodes.get(&world.name);
-        let stale = world.host.journal.values().any(|record| Some(&record.node_uid) != live);
+        let stale = world
+            .host
+            .journal
+            .values()
+            .any(|record| Some(&record.node_uid) != live);
         stale || (live.is_none() && !world.nic.is_empty()) || self.unknown_on_nic(host)
     }
 
     /// A marked address of which the journal knows nothing (it was lost).
     fn unknown_on_nic(&self, host: usize) -> bool {
         let world = &self.hosts[host];
-        let journalled: BTreeSet<IpAddr> = world.host.journal.values().flat_map(|record| held(&record.phase)).collect();
+        let journalled: BTreeSet<IpAddr> = world
+            .host
+            .journal
+            .values()
+            .flat_map(|record| held(&record.phase))
+            .collect();
         !world.nic.is_subset(&journalled)
     }
 
     fn holds_something(&self, host: usize) -> bool {
         let world = &self.hosts[host];
-        !world.nic.is_empty() || world.host.journal.values().any(|record| matches!(record.phase, Phase::Holding(_)))
+        !world.nic.is_empty()
+            || world
+                .host
+                .journal
+                .values()
+                .any(|record| matches!(record.phase, Phase::Holding(_)))
     }
 
     fn create_node(&mut self, host: usize, config: &Config) -> bool {
         let name = self.hosts[host].name.clone();
         let uid = self.fresh_node();
         if config.breach == Some(Breach::InheritsByName) {
-            self.hosts[host].host.journal.values_mut().for_each(|record| record.node_uid = uid.clone());
+            self.hosts[host]
+                .host
+                .journal
+                .values_mut()
+                .for_each(|record| record.node_uid = uid.clone());
         }
         self.store.nodes.insert(name, uid);
         true
     }
 
     fn fault(&mut self, fault: Fault, target: usize, config: &Config) -> bool {
-        let Some(at) = self.left.iter().position(|left| *left == fault) else { return false };
+        let Some(at) = self.left.iter().position(|left| *left == fault) else {
+            return false;
+        };
         self.left.remove(at);
         match fault {
             Fault::AgentCrash => self.stop(target, Agent::Down, false),
@@ -487,14 +595,21 @@ impl World {
             Fault::PolicyDeleted => std::mem::replace(&mut self.store.policy, false),
             Fault::PoolDeleted => self.store.pool.take().is_some(),
             Fault::Reset => {
-                let Some(ledger) = self.store.ledger().cloned() else { return false };
-                self.write_ledger(Ledger { reset: true, ..ledger });
+                let Some(ledger) = self.store.ledger().cloned() else {
+                    return false;
+                };
+                self.write_ledger(Ledger {
+                    reset: true,
+                    ..ledger
+                });
                 true
             }
             Fault::EnactmentDeleted => self.store.enactments.remove(&self.hosts[target].name).is_some(),
             Fault::StoreRestored => self.restore(config),
             Fault::WireTaken => {
-                let free = config.ips().find(|ip| !self.hosts.iter().any(|host| host.nic.contains(ip)));
+                let free = config
+                    .ips()
+                    .find(|ip| !self.hosts.iter().any(|host| host.nic.contains(ip)));
                 free.is_some_and(|ip| self.wire.insert(ip))
             }
         }
@@ -515,11 +630,15 @@ impl World {
 
     /// The store goes back to its backup, put on hold as the restore procedure says (rule 6).
     fn restore(&mut self, config: &Config) -> bool {
-        let Some(backup) = self.backup.take() else { return false };
+        let Some(backup) = self.backup.take() else {
+            return false;
+        };
         self.store = *backup;
         self.restored = true;
         if let (Some(pool), true) = (&mut self.store.pool, config.breach != Some(Breach::NoHold)) {
-            pool.ledger.hold = Some(Hold { until: self.now + QUARANTINE });
+            pool.ledger.hold = Some(Hold {
+                until: self.now + QUARANTINE,
+            });
         }
         true
     }
@@ -559,7 +678,10 @@ fn maintain(ledger: &Ledger, store: &Store, config: &Config, now: Time) -> Optio
         return None;
     }
     let rebuilt = claim::rebuild(ledger, &name, &config.pool, &read.facts(store), now).ledger;
-    Some(Ledger { reset: false, ..rebuilt })
+    Some(Ledger {
+        reset: false,
+        ..rebuilt
+    })
 }
 
 fn tend(ledger: &Ledger, store: &Store, config: &Config, now: Time) -> claim::Tended {
@@ -578,13 +700,21 @@ impl Read {
         let mut states: Vec<HostState> = store.states.values().cloned().collect();
         if config.breach == Some(Breach::FreedWithoutWord) {
             let recorded = format!("{:?}", store.ledger());
-            let stamp = if recorded.contains("invented") { "made-up" } else { "invented" };
+            let stamp = if recorded.contains("invented") {
+                "made-up"
+            } else {
+                "invented"
+            };
             for state in &mut states {
                 state.shows.clear();
                 state.stamp = stamp.into();
             }
         }
-        Self { enactments: store.enactments.values().cloned().collect(), states, witnessed: BTreeSet::new() }
+        Self {
+            enactments: store.enactments.values().cloned().collect(),
+            states,
+            witnessed: BTreeSet::new(),
+        }
     }
 
     fn facts<'a>(&'a self, store: &'a Store) -> Facts<'a> {
@@ -601,6 +731,10 @@ impl Read {
 impl World {
     /// The journalled id behind an address on a NIC.
     pub(super) fn holder_of(&self, host: usize, ip: IpAddr) -> Option<(&ClaimKey, &claim::Record)> {
-        self.hosts[host].host.journal.iter().find(|(_, record)| held(&record.phase).contains(&ip))
+        self.hosts[host]
+            .host
+            .journal
+            .iter()
+            .find(|(_, record)| held(&record.phase).contains(&ip))
     }
 }

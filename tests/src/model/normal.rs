@@ -24,7 +24,12 @@ impl World {
         }
         for world in &mut self.hosts {
             world.host.memory.confirmed.retain(|_, (_, at)| *at == now);
-            world.host.memory.confirmed.values_mut().for_each(|(_, at)| *at = NOW);
+            world
+                .host
+                .memory
+                .confirmed
+                .values_mut()
+                .for_each(|(_, at)| *at = NOW);
         }
         self.rival.pending.sort();
         self.rival.pending.dedup();
@@ -43,14 +48,20 @@ impl World {
             if let Some(pool) = &mut store.pool {
                 ledger_sequences(&mut pool.ledger, visit);
             }
-            store.enactments.values_mut().flat_map(|e| e.slots.values_mut()).for_each(|slot| slot_sequences(slot, visit));
+            store
+                .enactments
+                .values_mut()
+                .flat_map(|e| e.slots.values_mut())
+                .for_each(|slot| slot_sequences(slot, visit));
         }
         for answer in &mut self.rival.pending {
             if let policy::claim::Reply::Grant(grant) = &mut answer.reply {
                 visit(&mut grant.lease.sequence);
             }
         }
-        self.hosts.iter_mut().for_each(|world| host_sequences(&mut world.host, visit));
+        self.hosts
+            .iter_mut()
+            .for_each(|world| host_sequences(&mut world.host, visit));
     }
 }
 
@@ -72,13 +83,18 @@ fn ranks(used: &BTreeSet<u64>) -> BTreeMap<u64, u64> {
 
 fn ledger_sequences(ledger: &mut Ledger, visit: &mut impl FnMut(&mut u64)) {
     visit(&mut ledger.sequence);
-    ledger.allocations.values_mut().for_each(|entry| visit(&mut entry.sequence));
+    ledger
+        .allocations
+        .values_mut()
+        .for_each(|entry| visit(&mut entry.sequence));
 }
 
 fn slot_sequences(slot: &mut Slot, visit: &mut impl FnMut(&mut u64)) {
     let held = slot.request.as_mut().and_then(|request| request.holds.as_mut());
     let granted = slot.grant.as_mut().map(|grant| &mut grant.lease);
-    held.into_iter().chain(granted).for_each(|lease: &mut Lease| visit(&mut lease.sequence));
+    held.into_iter()
+        .chain(granted)
+        .for_each(|lease: &mut Lease| visit(&mut lease.sequence));
 }
 
 fn host_sequences(host: &mut Host, visit: &mut impl FnMut(&mut u64)) {
@@ -88,9 +104,18 @@ fn host_sequences(host: &mut Host, visit: &mut impl FnMut(&mut u64)) {
         }
     }
     let memory = &mut host.memory;
-    memory.announced.values_mut().for_each(|lease| visit(&mut lease.sequence));
-    memory.doubted.values_mut().for_each(|lease| visit(&mut lease.sequence));
-    memory.confirmed.values_mut().for_each(|(lease, _)| visit(&mut lease.sequence));
+    memory
+        .announced
+        .values_mut()
+        .for_each(|lease| visit(&mut lease.sequence));
+    memory
+        .doubted
+        .values_mut()
+        .for_each(|lease| visit(&mut lease.sequence));
+    memory
+        .confirmed
+        .values_mut()
+        .for_each(|(lease, _)| visit(&mut lease.sequence));
 }
 
 fn normalise_store(store: &mut Store, now: Time) {

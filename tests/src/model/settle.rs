@@ -10,13 +10,18 @@ impl World {
     /// last. `None`: nothing happens any more.
     pub(super) fn settle_step(&self, config: &Config) -> Option<World> {
         let hosts = 0..self.hosts.len();
-        let recoveries = hosts.clone().flat_map(|h| [Move::Boot(h), Move::Start(h), Move::Resume(h), Move::Heal(h)]);
+        let recoveries = hosts
+            .clone()
+            .flat_map(|h| [Move::Boot(h), Move::Start(h), Move::Resume(h), Move::Heal(h)]);
         let agents = hosts.map(Move::Agent);
-        recoveries.chain(agents).chain([Move::Lead, Move::Tick]).find_map(|step| {
-            let mut next = self.after(step, config)?;
-            next.normalise();
-            (next != *self).then_some(next)
-        })
+        recoveries
+            .chain(agents)
+            .chain([Move::Lead, Move::Tick])
+            .find_map(|step| {
+                let mut next = self.after(step, config)?;
+                next.normalise();
+                (next != *self).then_some(next)
+            })
     }
 
     /// The world with the faults over and the rival gone: where a fair schedule starts.
@@ -31,7 +36,8 @@ impl World {
 
     /// What is wrong with a world in which nothing happens any more.
     pub(super) fn unsettled(&self, config: &Config) -> Option<String> {
-        let wanting = |host: usize| self.store.policy && self.store.nodes.contains_key(&self.hosts[host].name);
+        let wanting =
+            |host: usize| self.store.policy && self.store.nodes.contains_key(&self.hosts[host].name);
         for host in 0..self.hosts.len() {
             let world = &self.hosts[host];
             if world.agent != Agent::Running {
@@ -44,17 +50,26 @@ impl World {
                 return Some(why);
             }
         }
-        let Some(ledger) = self.store.ledger() else { return None };
+        let Some(ledger) = self.store.ledger() else {
+            return None;
+        };
         for (ip, entry) in &ledger.allocations {
-            let used = self.hosts.iter().any(|host| host.nic.contains(ip) && host.name == entry.node);
+            let used = self
+                .hosts
+                .iter()
+                .any(|host| host.nic.contains(ip) && host.name == entry.node);
             if !used && !self.wire.contains(ip) {
-                return Some(format!("{ip} is in the ledger for {} but on no NIC: leaked", entry.node));
+                return Some(format!(
+                    "{ip} is in the ledger for {} but on no NIC: leaked",
+                    entry.node
+                ));
             }
         }
         let usable = config.ips().filter(|ip| !self.wire.contains(ip)).count();
         let wanted = (0..self.hosts.len()).filter(|host| wanting(*host)).count();
         let served = self.hosts.iter().filter(|host| !host.nic.is_empty()).count();
-        (served < usable.min(wanted)).then(|| format!("{served} of {wanted} served, {usable} addresses usable"))
+        (served < usable.min(wanted))
+            .then(|| format!("{served} of {wanted} served, {usable} addresses usable"))
     }
 
     /// Is an address on a NIC that the ledger does not hold for this host's id?
@@ -64,7 +79,10 @@ impl World {
             return Some(format!("{ip} is on the NIC of {name}, but not in its journal"));
         };
         let ledger = self.store.ledger()?;
-        let held = ledger.allocations.get(&ip).is_some_and(|entry| entry.is_held_by(&record.id));
+        let held = ledger
+            .allocations
+            .get(&ip)
+            .is_some_and(|entry| entry.is_held_by(&record.id));
         (!held).then(|| format!("{ip} is on the NIC of {name}, but not Held by {}", record.id))
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use policy::claim::{
-    Answer, ClaimKey, Entry, EntryState, Host, Lease, Ledger, NodeName, NodeUid, Phase, PoolUid, RequestId, Stamp,
-    Time,
+    Answer, ClaimKey, Entry, EntryState, Host, Lease, Ledger, NodeName, NodeUid, Phase, PoolUid, RequestId,
+    Stamp, Time,
 };
-use policy::pool::Pool;
+use policy::pool::{Pool, PoolSpec};
 
 use super::fault::{Breach, Fault};
 use super::store::{PoolObject, Store};
@@ -49,8 +49,15 @@ impl Config {
     }
 }
 
+/// 10.0.0.1 and up, one shared ledger.
 fn tiny_pool(addresses: u8) -> Pool {
-    Pool { ips: (1..=addresses).map(|last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last))).collect(), q: QUARANTINE }
+    let spec = serde_json::json!({
+        "range": {"cidr": "10.0.0.0/24", "start": "10.0.0.1", "end": format!("10.0.0.{addresses}")},
+        "staticBand": "None",
+        "quarantine": format!("{QUARANTINE}s"),
+    });
+    let spec = PoolSpec::from_spec("pool", &spec).expect("the model's pool is well formed");
+    Pool::new(&spec).expect("the model's pool is well formed")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -102,9 +109,17 @@ pub(super) struct Rival {
 
 impl World {
     pub(super) fn first(config: &Config) -> Self {
-        let names: Vec<NodeName> = ["a", "b", "c"].into_iter().take(config.hosts).map(NodeName::from).collect();
+        let names: Vec<NodeName> = ["a", "b", "c"]
+            .into_iter()
+            .take(config.hosts)
+            .map(NodeName::from)
+            .collect();
         let store = Store {
-            nodes: names.iter().enumerate().map(|(i, name)| (name.clone(), node_uid(i))).collect(),
+            nodes: names
+                .iter()
+                .enumerate()
+                .map(|(i, name)| (name.clone(), node_uid(i)))
+                .collect(),
             policy: true,
             pool: None,
             enactments: BTreeMap::new(),
@@ -141,7 +156,10 @@ impl World {
         let uid = self.unused("p", |stores| {
             let pools = stores.iter().filter_map(|store| store.pool.as_ref());
             let ledgers = pools.map(|pool| pool.ledger.pool.as_str().to_owned());
-            let leases = self.leases().into_iter().map(|lease| lease.pool.as_str().to_owned());
+            let leases = self
+                .leases()
+                .into_iter()
+                .map(|lease| lease.pool.as_str().to_owned());
             ledgers.chain(leases).collect()
         });
         let mut ledger = Ledger::new(PoolUid::new(uid));
@@ -169,15 +187,31 @@ impl World {
         RequestId::new(self.unused("r", |stores| {
             let mut used: Vec<String> = Vec::new();
             for store in stores {
-                for slot in store.enactments.values().flat_map(|enactment| enactment.slots.values()) {
+                for slot in store
+                    .enactments
+                    .values()
+                    .flat_map(|enactment| enactment.slots.values())
+                {
                     used.extend(slot.request.iter().map(|request| request.id.as_str().to_owned()));
                     used.extend(slot.grant.iter().map(|grant| grant.id.as_str().to_owned()));
                     used.extend(slot.refused.iter().map(|refused| refused.id.as_str().to_owned()));
                 }
-                let entries = store.ledger().into_iter().flat_map(|ledger| ledger.allocations.values());
-                used.extend(entries.filter_map(|entry| entry.request.as_ref()).map(|id| id.as_str().to_owned()));
+                let entries = store
+                    .ledger()
+                    .into_iter()
+                    .flat_map(|ledger| ledger.allocations.values());
+                used.extend(
+                    entries
+                        .filter_map(|entry| entry.request.as_ref())
+                        .map(|id| id.as_str().to_owned()),
+                );
             }
-            used.extend(self.rival.pending.iter().map(|answer| answer.id.as_str().to_owned()));
+            used.extend(
+                self.rival
+                    .pending
+                    .iter()
+                    .map(|answer| answer.id.as_str().to_owned()),
+            );
             let records = self.hosts.iter().flat_map(|host| host.host.journal.values());
             used.extend(records.map(|record| record.id.as_str().to_owned()));
             used
@@ -189,7 +223,10 @@ impl World {
             let mut used: Vec<String> = Vec::new();
             for store in stores {
                 used.extend(store.states.values().map(|state| state.stamp.as_str().to_owned()));
-                let entries = store.ledger().into_iter().flat_map(|ledger| ledger.allocations.values());
+                let entries = store
+                    .ledger()
+                    .into_iter()
+                    .flat_map(|ledger| ledger.allocations.values());
                 used.extend(entries.filter_map(witness).map(|stamp| stamp.as_str().to_owned()));
             }
             used
@@ -200,7 +237,13 @@ impl World {
         self.unused("e", |stores| {
             let enactments = stores.iter().flat_map(|store| store.enactments.values());
             let used = enactments.map(|enactment| enactment.uid.as_str().to_owned());
-            used.chain(self.rival.pending.iter().map(|answer| answer.enactment.as_str().to_owned())).collect()
+            used.chain(
+                self.rival
+                    .pending
+                    .iter()
+                    .map(|answer| answer.enactment.as_str().to_owned()),
+            )
+            .collect()
         })
     }
 
@@ -209,9 +252,22 @@ impl World {
             let mut used: Vec<String> = Vec::new();
             for store in stores {
                 used.extend(store.nodes.values().map(|uid| uid.as_str().to_owned()));
-                used.extend(store.enactments.values().map(|enactment| enactment.node_uid.as_str().to_owned()));
-                used.extend(store.states.values().map(|state| state.node_uid.as_str().to_owned()));
-                let entries = store.ledger().into_iter().flat_map(|ledger| ledger.allocations.values());
+                used.extend(
+                    store
+                        .enactments
+                        .values()
+                        .map(|enactment| enactment.node_uid.as_str().to_owned()),
+                );
+                used.extend(
+                    store
+                        .states
+                        .values()
+                        .map(|state| state.node_uid.as_str().to_owned()),
+                );
+                let entries = store
+                    .ledger()
+                    .into_iter()
+                    .flat_map(|ledger| ledger.allocations.values());
                 used.extend(entries.map(|entry| entry.node_uid.as_str().to_owned()));
             }
             let records = self.hosts.iter().flat_map(|host| host.host.journal.values());
@@ -221,35 +277,53 @@ impl World {
     }
 
     fn unused_version(&self) -> u32 {
-        let used: BTreeSet<u32> =
-            self.stores().iter().filter_map(|store| store.pool.as_ref()).map(|pool| pool.version).collect();
+        let used: BTreeSet<u32> = self
+            .stores()
+            .iter()
+            .filter_map(|store| store.pool.as_ref())
+            .map(|pool| pool.version)
+            .collect();
         (0..).find(|version| !used.contains(version)).unwrap_or(0)
     }
 
     /// The first name of this sort that nothing in the world bears: as good as a name never used.
     fn unused(&self, sort: &str, used: impl Fn(&[&Store]) -> Vec<String>) -> String {
         let used: BTreeSet<String> = used(&self.stores()).into_iter().collect();
-        (0..).map(|n| format!("{sort}{n}")).find(|name| !used.contains(name)).unwrap_or_default()
+        (0..)
+            .map(|n| format!("{sort}{n}"))
+            .find(|name| !used.contains(name))
+            .unwrap_or_default()
     }
 
     fn stores(&self) -> Vec<&Store> {
         let others = [self.backup.as_deref(), self.rival.cache.as_deref()];
-        std::iter::once(&self.store).chain(others.into_iter().flatten()).collect()
+        std::iter::once(&self.store)
+            .chain(others.into_iter().flatten())
+            .collect()
     }
 
     fn leases(&self) -> Vec<&Lease> {
         let mut leases = Vec::new();
         for store in self.stores() {
-            for slot in store.enactments.values().flat_map(|enactment| enactment.slots.values()) {
+            for slot in store
+                .enactments
+                .values()
+                .flat_map(|enactment| enactment.slots.values())
+            {
                 leases.extend(slot.request.iter().filter_map(|request| request.holds.as_ref()));
                 leases.extend(slot.grant.iter().map(|grant| &grant.lease));
             }
         }
         for host in &self.hosts {
-            leases.extend(host.host.journal.values().filter_map(|record| match &record.phase {
-                Phase::Holding(lease) | Phase::Parked(lease) => Some(lease),
-                _ => None,
-            }));
+            leases.extend(
+                host.host
+                    .journal
+                    .values()
+                    .filter_map(|record| match &record.phase {
+                        Phase::Holding(lease) | Phase::Parked(lease) => Some(lease),
+                        _ => None,
+                    }),
+            );
             leases.extend(host.host.memory.announced.values());
         }
         leases
@@ -269,5 +343,9 @@ fn node_uid(host: usize) -> NodeUid {
 
 /// The one claim that the policy makes on every node.
 pub(super) fn claim_key() -> ClaimKey {
-    ClaimKey { policy: "static-ip".into(), pool: "pool".into(), capture: "addr".into() }
+    ClaimKey {
+        policy: "static-ip".into(),
+        pool: "pool".into(),
+        capture: "addr".into(),
+    }
 }

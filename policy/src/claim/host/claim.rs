@@ -4,19 +4,35 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use super::{
-    Action, CONFIRMED_FOR, ClaimKey, Enactment, Host, Lease, NodeUid, Phase, Record, RefusalReason, Request, Seen,
-    Slot, add_missing, is_refused, journal, on_nic,
+    Action, CONFIRMED_FOR, ClaimKey, Enactment, Host, Lease, NodeUid, Phase, Record, RefusalReason, Request,
+    Seen, Slot, add_missing, is_refused, journal, on_nic,
 };
 
 pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
-    let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
-    let look = Look { host, key, seen, uid, own, slot: own.and_then(|own| own.slots.get(&key.slot())) };
+    let own = seen
+        .enactments
+        .get(&key.policy)
+        .filter(|enactment| enactment.node_uid == *uid);
+    let look = Look {
+        host,
+        key,
+        seen,
+        uid,
+        own,
+        slot: own.and_then(|own| own.slots.get(&key.slot())),
+    };
     match host.journal.get(key) {
         None => look.unrecorded(),
         Some(record) if record.node_uid != *uid => look.inherited(record),
         Some(record) => match &record.phase {
             Phase::Releasing => look.releasing(record),
-            Phase::Parked(_) => Some(journal(key, record, Phase::Asking { declined: BTreeMap::new() })),
+            Phase::Parked(_) => Some(journal(
+                key,
+                record,
+                Phase::Asking {
+                    declined: BTreeMap::new(),
+                },
+            )),
             Phase::Asking { .. } if !look.wanted() => look.let_go(record, &[]),
             Phase::Asking { declined } => look.asking(record, declined),
             Phase::Holding(lease) if !look.wanted() || look.lost() => look.let_go(record, &lease.ips),
@@ -43,7 +59,8 @@ impl Look<'_> {
 
     /// The ledger gave our address to another.
     fn lost(&self) -> bool {
-        self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::HeldByAnother))
+        self.slot
+            .is_some_and(|slot| is_refused(slot, RefusalReason::HeldByAnother))
     }
 
     /// The journal knows nothing: a new claim, or one whose journal was lost.
@@ -51,7 +68,14 @@ impl Look<'_> {
         let asked = self.slot.and_then(|slot| slot.request.as_ref());
         if self.wanted() {
             let may_ask = self.seen.ready && !self.sibling_refused();
-            return may_ask.then(|| self.record(self.seen.fresh_id.clone(), Phase::Asking { declined: BTreeMap::new() }));
+            return may_ask.then(|| {
+                self.record(
+                    self.seen.fresh_id.clone(),
+                    Phase::Asking {
+                        declined: BTreeMap::new(),
+                    },
+                )
+            });
         }
         let request = asked?;
         if let Some(off) = on_nic(&self.known_ips(), self.seen) {
@@ -65,7 +89,8 @@ impl Look<'_> {
         match &record.phase {
             Phase::Asking { .. } | Phase::Releasing => Some(self.forget()),
             Phase::Holding(lease) if lease.ips.iter().any(|ip| !self.seen.nic.contains(ip)) => {
-                on_nic(&lease.ips, self.seen).or_else(|| Some(journal(self.key, record, Phase::Parked(lease.clone()))))
+                on_nic(&lease.ips, self.seen)
+                    .or_else(|| Some(journal(self.key, record, Phase::Parked(lease.clone()))))
             }
             Phase::Holding(lease) | Phase::Parked(lease) => Some(Action::Inherit {
                 key: self.key.clone(),
@@ -82,14 +107,30 @@ impl Look<'_> {
     }
 
     fn releasing(&self, record: &Record) -> Option<Action> {
-        let ours = self.slot.and_then(|slot| slot.request.as_ref()).filter(|request| request.id == record.id);
-        let Some(request) = ours else { return Some(self.forget()) };
+        let ours = self
+            .slot
+            .and_then(|slot| slot.request.as_ref())
+            .filter(|request| request.id == record.id);
+        let Some(request) = ours else {
+            return Some(self.forget());
+        };
         if request.want {
-            let request = Request { want: false, holds: None, ..request.clone() };
-            return Some(Action::WriteRequest { key: self.key.clone(), request });
+            let request = Request {
+                want: false,
+                holds: None,
+                ..request.clone()
+            };
+            return Some(Action::WriteRequest {
+                key: self.key.clone(),
+                request,
+            });
         }
-        let answered = self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::Released));
-        answered.then(|| Action::RemoveSlot { key: self.key.clone() })
+        let answered = self
+            .slot
+            .is_some_and(|slot| is_refused(slot, RefusalReason::Released));
+        answered.then(|| Action::RemoveSlot {
+            key: self.key.clone(),
+        })
     }
 
     fn asking(&self, record: &Record, declined: &BTreeMap<IpAddr, String>) -> Option<Action> {
@@ -101,7 +142,10 @@ impl Look<'_> {
         if let Some(action) = self.request(&request) {
             return action;
         }
-        let grant = self.slot.and_then(|slot| slot.grant.as_ref()).filter(|grant| grant.id == record.id)?;
+        let grant = self
+            .slot
+            .and_then(|slot| slot.grant.as_ref())
+            .filter(|grant| grant.id == record.id)?;
         let lease = &grant.lease;
         if lease.ips.iter().any(|ip| declined.contains_key(ip)) {
             return None;
@@ -123,7 +167,10 @@ impl Look<'_> {
             return Some(self.confirm(lease));
         }
         if memory.announced.get(self.key) != Some(lease) {
-            return Some(Action::Announce { key: self.key.clone(), lease: lease.clone() });
+            return Some(Action::Announce {
+                key: self.key.clone(),
+                lease: lease.clone(),
+            });
         }
         match memory.confirmed.get(self.key) {
             Some((confirmed, at)) if confirmed == lease && self.seen.now <= at + CONFIRMED_FOR => {
@@ -152,12 +199,18 @@ impl Look<'_> {
             return None;
         }
         if self.own.is_some() {
-            return Some(Some(Action::WriteRequest { key: self.key.clone(), request: request.clone() }));
+            return Some(Some(Action::WriteRequest {
+                key: self.key.clone(),
+                request: request.clone(),
+            }));
         }
         if self.seen.enactments.contains_key(&self.key.policy) {
             return Some(None);
         }
-        let slot = Slot { request: Some(request.clone()), ..Slot::default() };
+        let slot = Slot {
+            request: Some(request.clone()),
+            ..Slot::default()
+        };
         Some(Some(Action::CreateEnactment {
             policy: self.key.policy.clone(),
             node_uid: self.uid.clone(),
@@ -186,7 +239,10 @@ impl Look<'_> {
     }
 
     fn siblings(&self) -> impl Iterator<Item = &ClaimKey> {
-        self.seen.wants.keys().filter(|key| key.policy == self.key.policy && *key != self.key)
+        self.seen
+            .wants
+            .keys()
+            .filter(|key| key.policy == self.key.policy && *key != self.key)
     }
 
     /// The addresses that the own enactment knows for this claim.
@@ -194,19 +250,36 @@ impl Look<'_> {
         let Some(slot) = self.slot else { return Vec::new() };
         let granted = slot.grant.as_ref().map(|grant| &grant.lease);
         let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
-        granted.into_iter().chain(held).flat_map(|lease| lease.ips.iter().copied()).collect()
+        granted
+            .into_iter()
+            .chain(held)
+            .flat_map(|lease| lease.ips.iter().copied())
+            .collect()
     }
 
     fn confirm(&self, lease: &Lease) -> Action {
-        Action::Confirm { key: self.key.clone(), lease: lease.clone() }
+        Action::Confirm {
+            key: self.key.clone(),
+            lease: lease.clone(),
+        }
     }
 
     fn record(&self, id: super::RequestId, phase: Phase) -> Action {
-        let record = Record { id, node_uid: self.uid.clone(), phase };
-        Action::Journal { key: self.key.clone(), record: Some(record) }
+        let record = Record {
+            id,
+            node_uid: self.uid.clone(),
+            phase,
+        };
+        Action::Journal {
+            key: self.key.clone(),
+            record: Some(record),
+        }
     }
 
     fn forget(&self) -> Action {
-        Action::Journal { key: self.key.clone(), record: None }
+        Action::Journal {
+            key: self.key.clone(),
+            record: None,
+        }
     }
 }
