@@ -172,18 +172,14 @@ impl Pool {
         self.reserved.get(family).get(&number).map(String::as_str)
     }
 
+    fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.ranges.iter().flat_map(Range::parts)
+    }
+
     /// Where two pools meet: an address of both, if there is one (`OverlappingIPPool`, R16).
     pub fn overlaps(&self, other: &Pool) -> Option<IpAddr> {
-        let parts = |pool: &'_ Pool| {
-            pool.ranges
-                .iter()
-                .flat_map(|range| range.parts().cloned())
-                .collect::<Vec<_>>()
-        };
-        let theirs = parts(other);
-        parts(self)
-            .iter()
-            .flat_map(|mine| theirs.iter().map(move |their| (mine, their)))
+        self.parts()
+            .flat_map(|mine| other.parts().map(move |their| (mine, their)))
             .filter(|(mine, their)| mine.family == their.family)
             .map(|(mine, their)| (mine.family, mine.start.max(their.start), mine.end.min(their.end)))
             .find(|(_, first, last)| first <= last)

@@ -63,7 +63,7 @@ fn main() {
             .against(&base),
     );
     rows.push(churn(&eight, &random(&eight)).against(&base));
-    rows.push(slices(&nodes).goal(GOAL).against(&base));
+    rows.push(slices(&nodes).against(&base));
     print("pool", &rows);
 }
 

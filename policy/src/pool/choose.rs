@@ -36,7 +36,7 @@ pub struct Holder<'a> {
 }
 
 /// What is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Want {
     Any,
     /// A literal address of a policy: this one, in any band (R51).
@@ -51,7 +51,7 @@ pub struct NodeView<'a> {
 }
 
 /// What a holder gets: one address, or one of each family.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Choice {
     pub range: String,
     pub kind: Kind,
@@ -68,15 +68,26 @@ impl Choice {
 }
 
 /// How an address came to its holder: `dynamic`, `static`, `reserved`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     Dynamic,
     Static,
     Reserved,
 }
 
+impl Kind {
+    /// As the ledger spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Dynamic => "dynamic",
+            Kind::Static => "static",
+            Kind::Reserved => "reserved",
+        }
+    }
+}
+
 /// An address as a capture returns it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Given {
     pub ip: IpAddr,
     /// Of the range's CIDR (R19).

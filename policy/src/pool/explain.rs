@@ -1,5 +1,6 @@
 //! What a pool's spec says of one address: for `berth pool explain`, and for refusals.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use super::Pool;
@@ -7,20 +8,27 @@ use super::family::{Family, split};
 use super::line::is_octet_end;
 
 /// The standing of an address, held or not.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    #[error("not in the pool")]
     OutOfRange,
-    #[error("gateway of range {range}")]
     Gateway { range: String },
-    #[error("excluded: {0}")]
     Excluded(Why),
-    #[error("reserved for node {node}")]
     Reserved { node: String },
-    #[error("static band")]
     StaticBand { range: String },
-    #[error("dynamic band")]
     Dynamic { range: String },
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::OutOfRange => f.write_str("not in the pool"),
+            Status::Gateway { range } => write!(f, "gateway of range {range}"),
+            Status::Excluded(why) => write!(f, "excluded: {why}"),
+            Status::Reserved { node } => write!(f, "reserved for node {node}"),
+            Status::StaticBand { .. } => f.write_str("static band"),
+            Status::Dynamic { .. } => f.write_str("dynamic band"),
+        }
+    }
 }
 
 /// Why an address between start and end is never given.
