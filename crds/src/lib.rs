@@ -22,6 +22,7 @@ pub mod slice;
 pub mod state;
 pub mod text;
 pub mod validate;
+mod warnings;
 mod yaml;
 
 pub use enactment::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationEnactmentStatus};
@@ -34,6 +35,7 @@ pub use pool::{NodeIPPool, NodeIPPoolSpec, NodeIPPoolStatus};
 pub use slice::{NodeIPSlice, NodeIPSliceSpec, NodeIPSliceStatus};
 pub use state::{NodeNetworkState, NodeNetworkStateStatus};
 pub use validate::{Reason, Violation, validate};
+pub use warnings::{Warning, warnings};
 pub use yaml::{YamlError, yaml};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
