@@ -35,7 +35,7 @@ pub struct NodeNetworkConfigurationPolicySpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "labels")]
     pub node_selector: BTreeMap<String, String>,
-    /// Named expressions over the node's state, or ippool.<pool>.allocate. Can't be changed later.
+    /// Named expressions over the node's state, or ippool.NAME.allocate for an address of a pool. Can't be changed later.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "captures")]
     pub capture: BTreeMap<String, String>,

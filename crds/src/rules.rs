@@ -158,6 +158,14 @@ pub fn admission(kind: Kind) -> Vec<AdmissionRule> {
     }
 }
 
+/// The name of an object, empty if it has none.
+fn name(object: &Value) -> &str {
+    object
+        .get("metadata")
+        .and_then(|meta| text(meta, "name"))
+        .unwrap_or_default()
+}
+
 /// A string field, if it is there.
 fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
     value.get(field).and_then(Value::as_str)

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AdmissionRule, Operation, Placed, Rule, list, place, rule, text, unchanged};
+use super::{AdmissionRule, Operation, Placed, Rule, list, name, place, rule, text, unchanged};
 use crate::{names, text as shape, validate::Reason};
 
 pub(super) fn rules() -> Vec<Placed> {
@@ -110,13 +110,6 @@ fn not_in_progress() -> AdmissionRule {
         field: "",
         reason: Reason::Forbidden,
     }
-}
-
-fn name(object: &Value) -> &str {
-    object
-        .get("metadata")
-        .and_then(|meta| text(meta, "name"))
-        .unwrap_or_default()
 }
 
 fn entries(map: &Value) -> impl Iterator<Item = (&String, &Value)> {
