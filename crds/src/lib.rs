@@ -5,6 +5,8 @@
 //! and as a Rust function side by side: the CRDs take the CEL, [`validate()`] takes the function, and one
 //! table of manifests (`crds/cases`) is run against both.
 //!
+//! `cargo run -p crds --example generate` writes the YAML anew; a test fails while it is stale.
+//!
 //! The agent, the controller, the embedded API and the CLI call it. It does no I/O, and knows nothing of
 //! `policy`: only `agent` converts between the two.
 

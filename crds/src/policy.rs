@@ -39,7 +39,7 @@ pub struct NodeNetworkConfigurationPolicySpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "captures")]
     pub capture: BTreeMap<String, String>,
-    /// The state, in nmstate's format; {{ capture.… }} stands for what was captured.
+    /// The state, in nmstate's format; references to captures are filled in on each node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::any_object")]
     pub desired_state: Option<Value>,
