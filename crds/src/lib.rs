@@ -5,6 +5,8 @@
 //! and as a Rust function side by side: the CRDs take the CEL, [`validate()`] takes the function, and one
 //! table of manifests (`crds/cases`) is run against both.
 //!
+//! `cargo run -p crds --example generate` writes the YAML anew; a test fails while it is stale.
+//!
 //! The agent, the controller, the embedded API and the CLI call it. It does no I/O, and knows nothing of
 //! `policy`: only `agent` converts between the two.
 
@@ -22,6 +24,7 @@ pub mod slice;
 pub mod state;
 pub mod text;
 pub mod validate;
+mod warnings;
 mod yaml;
 
 pub use enactment::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationEnactmentStatus};
@@ -34,6 +37,7 @@ pub use pool::{NodeIPPool, NodeIPPoolSpec, NodeIPPoolStatus};
 pub use slice::{NodeIPSlice, NodeIPSliceSpec, NodeIPSliceStatus};
 pub use state::{NodeNetworkState, NodeNetworkStateStatus};
 pub use validate::{Reason, Violation, validate};
+pub use warnings::{Warning, warnings};
 pub use yaml::{YamlError, yaml};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;

@@ -47,5 +47,5 @@ pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
 
 /// Schema of an integer or a string, such as `5` or `50%`.
 pub(crate) fn int_or_string(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": true})
+    json_schema!({"x-kubernetes-int-or-string": true})
 }

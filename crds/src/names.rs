@@ -95,13 +95,30 @@ pub mod enactment {
         format!("failed to reconcile NodeNetworkConfigurationPolicy on node {node}. Retrying {attempt}/{of}")
     }
 
+    /// Message of [`FAILED`] where the state could not be applied.
+    pub fn message_apply_failed(node: &str, output: &str, error: &str) -> String {
+        format!(
+            "error reconciling NodeNetworkConfigurationPolicy on node {node} at desired state apply: \"{output}\",\n {error}"
+        )
+    }
+
+    /// Message of [`FAILED`] where captures or references could not be resolved.
+    pub fn message_render_failed(error: &str) -> String {
+        format!("failure generating desiredState and capturedStates: {error}")
+    }
+
+    /// Message of the Event on a policy that failed on a node for good.
+    pub fn message_gave_up(enactment: &str, retries: u32) -> String {
+        format!("reconciliation of enactment \"{enactment}\" has failed after {retries} retries")
+    }
+
     /// Message of [`ABORTED`], and of its Event.
     pub fn message_aborted(enactment: &str) -> String {
         format!("reconciliation of enactment \"{enactment}\" has aborted")
     }
 }
 
-/// Reasons of a policy's conditions.
+/// Reasons of a policy's conditions, and its messages: scripts read the counts in them.
 pub mod policy {
     pub const NO_MATCHING_NODE: &str = "NoMatchingNode";
     pub const FAILED: &str = "FailedToConfigure";
@@ -112,6 +129,45 @@ pub mod policy {
 
     /// Reason of the Event on a policy that failed on a node.
     pub const EVENT_FAILED: &str = "ReconcileFailed";
+
+    /// Message of [`FAILED`]: of the nodes that match, so many failed and so many gave up.
+    pub fn message_failed(failed: usize, matching: usize, aborted: usize) -> String {
+        let tail = if aborted > 0 {
+            format!(", {aborted} nodes aborted configuration")
+        } else {
+            String::new()
+        };
+        format!("{failed}/{matching} nodes failed to configure{tail}")
+    }
+
+    /// Message of [`PROGRESSING`]: of the nodes that match and are ready, so many have finished and so many wait.
+    pub fn message_progressing(finished: usize, ready: usize, pending: usize, not_ready: usize) -> String {
+        let waiting = if pending > 0 {
+            format!(", {pending} pending")
+        } else {
+            String::new()
+        };
+        format!(
+            "Policy is progressing {finished}/{ready} nodes finished{waiting}{}",
+            ignored(not_ready)
+        )
+    }
+
+    /// Message of [`CONFIGURED`]: of the nodes that match, so many are configured.
+    pub fn message_configured(available: usize, matching: usize, not_ready: usize) -> String {
+        format!(
+            "{available}/{matching} nodes successfully configured{}",
+            ignored(not_ready)
+        )
+    }
+
+    fn ignored(not_ready: usize) -> String {
+        if not_ready > 0 {
+            format!(", {not_ready} nodes ignored due to NotReady state")
+        } else {
+            String::new()
+        }
+    }
 }
 
 /// Labels.

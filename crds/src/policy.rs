@@ -35,11 +35,11 @@ pub struct NodeNetworkConfigurationPolicySpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "labels")]
     pub node_selector: BTreeMap<String, String>,
-    /// Named expressions over the node's state, or ippool.<pool>.allocate. Can't be changed later.
+    /// Named expressions over the node's state, or ippool.NAME.allocate for an address of a pool. Can't be changed later.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "captures")]
     pub capture: BTreeMap<String, String>,
-    /// The state, in nmstate's format; {{ capture.… }} stands for what was captured.
+    /// The state, in nmstate's format; references to captures are filled in on each node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "meta::any_object")]
     pub desired_state: Option<Value>,

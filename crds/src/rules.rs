@@ -3,6 +3,10 @@
 //! [`crate::definition`] puts the CEL into the CRDs, [`mod@crate::validate`] asks the functions, and a test asks
 //! both of every manifest in `crds/cases`. A rule without a case there is not trusted.
 //!
+//! The CEL is within what API servers from 1.31 on know and, by their estimate, can afford: no `format`, no text of
+//! a number or of an address (`string(…)`), no lists of texts made in a rule, and no `==` of addresses, on all of
+//! which they see no bound.
+//!
 //! In every function `new` and `old` are the values at the rule's place, as CEL's `self` and `oldSelf`. They may
 //! rely on what the schema says (types, required fields, bounds) and must never panic.
 
@@ -152,6 +156,14 @@ pub fn admission(kind: Kind) -> Vec<AdmissionRule> {
         Kind::NodeNetworkConfigurationPolicy => policy::admission(),
         _ => Vec::new(),
     }
+}
+
+/// The name of an object, empty if it has none.
+fn name(object: &Value) -> &str {
+    object
+        .get("metadata")
+        .and_then(|meta| text(meta, "name"))
+        .unwrap_or_default()
 }
 
 /// A string field, if it is there.

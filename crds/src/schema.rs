@@ -1,12 +1,12 @@
-//! Structural schemas: the OpenAPI part of a CRD, as JSON. [`tidy`] makes one of what the derive gives,
-//! [`defaults`] and [`check`] do with it what the API server does before any rule is asked.
+//! Structural schemas: the OpenAPI part of a CRD, as JSON. `tidy` makes one of what the derive gives,
+//! [`apply_defaults`] and [`check()`] do with it what the API server does before any rule is asked.
 //!
 //! Covers the keywords that our own schemas use (a test holds it to that), not all of OpenAPI.
 
 use serde_json::Value;
 
-pub mod check;
-pub mod defaults;
+mod check;
+mod defaults;
 pub mod place;
 mod unknown;
 

@@ -51,3 +51,52 @@ fn annotations_and_finalizers_belong_to_the_group() {
         );
     }
 }
+
+#[test]
+fn a_policys_counts_stand_where_scripts_look_for_them() {
+    assert_eq!(policy::message_failed(1, 3, 0), "1/3 nodes failed to configure");
+    assert_eq!(
+        policy::message_failed(1, 3, 2),
+        "1/3 nodes failed to configure, 2 nodes aborted configuration"
+    );
+    assert_eq!(
+        policy::message_progressing(1, 3, 0, 0),
+        "Policy is progressing 1/3 nodes finished"
+    );
+    assert_eq!(
+        policy::message_progressing(1, 3, 1, 2),
+        "Policy is progressing 1/3 nodes finished, 1 pending, 2 nodes ignored due to NotReady state"
+    );
+    assert_eq!(
+        policy::message_configured(3, 3, 0),
+        "3/3 nodes successfully configured"
+    );
+    assert_eq!(
+        policy::message_configured(2, 3, 1),
+        "2/3 nodes successfully configured, 1 nodes ignored due to NotReady state"
+    );
+}
+
+#[test]
+fn an_enactments_messages_are_those_of_kubernetes_nmstate() {
+    assert_eq!(
+        enactment::message_retrying("node01", 2, 5),
+        "failed to reconcile NodeNetworkConfigurationPolicy on node node01. Retrying 2/5"
+    );
+    assert_eq!(
+        enactment::message_apply_failed("node01", "no such link", "exit 1"),
+        "error reconciling NodeNetworkConfigurationPolicy on node node01 at desired state apply: \"no such link\",\n exit 1"
+    );
+    assert_eq!(
+        enactment::message_render_failed("no pool"),
+        "failure generating desiredState and capturedStates: no pool"
+    );
+    assert_eq!(
+        enactment::message_aborted("a.b"),
+        "reconciliation of enactment \"a.b\" has aborted"
+    );
+    assert_eq!(
+        enactment::message_gave_up("a.b", 5),
+        "reconciliation of enactment \"a.b\" has failed after 5 retries"
+    );
+}

@@ -6,7 +6,6 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 /// `Auto`, `None`, or a number. The pattern is for strings and the minimum for numbers.
 pub(super) fn static_band(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
-        "anyOf": [{"type": "integer"}, {"type": "string"}],
         "x-kubernetes-int-or-string": true,
         "pattern": "^(Auto|None)$",
         "minimum": 0,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AdmissionRule, Operation, Placed, Rule, list, place, rule, text, unchanged};
+use super::{AdmissionRule, Operation, Placed, Rule, list, name, place, rule, text, unchanged};
 use crate::{names, text as shape, validate::Reason};
 
 pub(super) fn rules() -> Vec<Placed> {
@@ -29,10 +29,11 @@ fn capture_stays() -> Rule {
     .at(".capture")
 }
 
+/// Patterns, not CEL's `format`: API servers before 1.32 don't know that in a CRD.
 fn selector_keys() -> Rule {
     rule(
         "nodeSelector keys must be valid qualified names",
-        "self.all(key, !format.qualifiedName().validate(key).hasValue())",
+        r"self.all(key, key.indexOf('/') <= 253 && key.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
         |new, _| entries(new).all(|(key, _)| shape::is_qualified_name(key)),
     )
 }
@@ -40,7 +41,7 @@ fn selector_keys() -> Rule {
 fn selector_values() -> Rule {
     rule(
         "nodeSelector values must be valid label values",
-        "self.all(key, !format.labelValue().validate(self[key]).hasValue())",
+        "self.all(key, self[key].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))",
         |new, _| entries(new).all(|(_, value)| value.as_str().is_some_and(shape::is_label_value)),
     )
 }
@@ -109,13 +110,6 @@ fn not_in_progress() -> AdmissionRule {
         field: "",
         reason: Reason::Forbidden,
     }
-}
-
-fn name(object: &Value) -> &str {
-    object
-        .get("metadata")
-        .and_then(|meta| text(meta, "name"))
-        .unwrap_or_default()
 }
 
 fn entries(map: &Value) -> impl Iterator<Item = (&String, &Value)> {

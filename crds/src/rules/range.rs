@@ -226,7 +226,8 @@ fn start_before_end() -> Rule {
     let (here, next) = (decimal("g + b"), decimal("g + b + 1"));
     let cel = format!(
         "!has(self.start) || !has(self.end) || !isIP(self.start) || !isIP(self.end) || \
-         ip(self.start).family() != ip(self.end).family() || ip(self.start) == ip(self.end) || \
+         ip(self.start).family() != ip(self.end).family() || \
+         cidr(self.start + (ip(self.start).family() == 4 ? '/32' : '/128')).containsIP(self.end) || \
          {GROUPS}.exists(g, {BITS_OF_A_GROUP}.exists(b, g + b < (ip(self.start).family() == 4 ? 32 : 128) && \
          !cidr(self.start + '/' + {next}).containsIP(self.end) && \
          cidr(self.start + '/' + {next}).containsIP(cidr(self.end + '/' + {here}).masked().ip())))"

@@ -31,13 +31,7 @@ fn name_follows() -> Rule {
     rule(
         "name must be <pool>.<first address>, with - for : in IPv6",
         format!("({name}).startsWith(self.metadata.name + '/')"),
-        move |new, _| {
-            let name = new
-                .get("metadata")
-                .and_then(|meta| text(meta, "name"))
-                .unwrap_or_default();
-            wanted(new).starts_with(&format!("{name}/"))
-        },
+        move |new, _| wanted(new).starts_with(&format!("{}/", super::name(new))),
     )
     .at(".metadata.name")
     .say(

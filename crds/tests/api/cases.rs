@@ -1,10 +1,14 @@
 //! One table of manifests, asked of the Rust rules and of the CEL in the CRDs: they must agree on every path,
 //! reason and word. An API server is asked the same table elsewhere.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    net::{Ipv4Addr, Ipv6Addr},
+};
 
 use crate::support::{Case, cel::Evaluator, load};
 use crds::{Kind, Violation, validate};
+use serde_json::json;
 
 /// Every difference between what a case expects and what was said.
 fn misses(case: &Case, said: &[Violation]) -> Vec<String> {
@@ -112,4 +116,42 @@ fn the_table_is_long_and_its_names_are_unique() {
         }
     }
     assert!(names.len() >= 200, "{} cases", names.len());
+}
+
+/// R2: CEL has no order of addresses, so the rule finds it bit by bit. Every bit must count.
+#[test]
+fn start_and_end_are_ordered_by_every_bit() {
+    let evaluator = Evaluator::new(Kind::NodeIPPool);
+    let pool = |cidr: &str, start: &str, end: &str| json!({"metadata": {"name": "p"}, "spec": {"range": {"cidr": cidr, "start": start, "end": end}}});
+    // Below the bit that decides, the lower address is all ones and the higher all zeros.
+    let v4 = (0..32).map(|bit| {
+        let high = 0xA5A5_A5A5_u32 >> (31 - bit) << (31 - bit) | 1 << (31 - bit);
+        (
+            "0.0.0.0/0",
+            Ipv4Addr::from(high - 1).to_string(),
+            Ipv4Addr::from(high).to_string(),
+        )
+    });
+    let v6 = (0..128).map(|bit| {
+        let high = (u128::MAX / 3) >> (127 - bit) << (127 - bit) | 1 << (127 - bit);
+        (
+            "::/0",
+            Ipv6Addr::from(high - 1).to_string(),
+            Ipv6Addr::from(high).to_string(),
+        )
+    });
+    let mut wrong = Vec::new();
+    for (cidr, low, high) in v4.chain(v6) {
+        for (start, end, ordered) in [(&low, &high, true), (&high, &low, false)] {
+            let pool = pool(cidr, start, end);
+            let (cel, rust) = (
+                evaluator.validate(None, &pool),
+                validate(Kind::NodeIPPool, None, &pool),
+            );
+            if cel != rust || cel.is_empty() != ordered {
+                wrong.push(format!("{start} to {end}: {cel:?} {rust:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,6 +1,7 @@
 //! The API as a whole: the table of manifests, the types, the generated YAML.
 
 mod cases;
+mod hostile;
 mod support;
 mod types;
 mod yaml;

@@ -83,3 +83,18 @@ fn a_static_band_is_a_word_or_a_number() {
     }
     assert!(serde_json::from_value::<StaticBand>(json!("auto")).is_err());
 }
+
+#[test]
+fn the_name_of_a_slice_is_what_the_rule_asks_for() {
+    let accepted = load(Kind::NodeIPSlice)
+        .into_iter()
+        .filter(|case| case.refused.is_empty());
+    for slice in accepted.map(|case| case.after(Kind::NodeIPSlice)) {
+        let cidr = slice["spec"]["cidr"]
+            .as_str()
+            .and_then(crds::address::cidr)
+            .expect("a network");
+        let pool = slice["spec"]["pool"].as_str().expect("a pool");
+        assert_eq!(slice["metadata"]["name"], crds::slice::name(pool, cidr.addr()));
+    }
+}
