@@ -1,40 +1,86 @@
-//! The model check, run by hand: `make soak`.
+//! The model check, run by hand or by `make soak`: every set of faults within the bounds given.
+//!
+//! `model [--faults N] [--only FAULT[,FAULT]] [--hosts N] [--addresses N] [--peeks N] [--self-service] [--states N]`
+
+use std::process::ExitCode;
+use std::time::Instant;
 
 use berth_tests::model::{Bounds, Config, Fault, check};
 
-fn main() {
-    let limit: usize = std::env::args()
-        .nth(1)
-        .and_then(|arg| arg.parse().ok())
-        .unwrap_or(200_000);
-    let only: Option<usize> = std::env::args().nth(2).and_then(|arg| arg.parse().ok());
-    for faults in Fault::sets() {
-        if only.is_some_and(|n| faults.len() != n) {
-            continue;
+struct Args {
+    faults: Option<usize>,
+    only: Option<Vec<String>>,
+    hosts: usize,
+    addresses: u8,
+    peeks: u8,
+    self_service: bool,
+    states: usize,
+}
+
+fn main() -> ExitCode {
+    let args = match parse() {
+        Ok(args) => args,
+        Err(what) => {
+            eprintln!("error: {what}");
+            return ExitCode::from(2);
         }
-        if let Some(name) = std::env::args().nth(3)
-            && !faults.iter().any(|f| format!("{f}") == name)
-        {
-            continue;
-        }
-        let config = Config::new(
-            2,
-            std::env::args().nth(4).and_then(|a| a.parse().ok()).unwrap_or(1),
-            &faults,
-        );
-        let t = std::time::Instant::now();
-        let report = check(&config, &Bounds { states: limit });
+    };
+    println!(
+        "{} hosts, {} addresses, rival copies {}, self-service {}, at most {} states a run",
+        args.hosts, args.addresses, args.peeks, args.self_service, args.states
+    );
+    let (mut runs, mut unfinished, mut states) = (0, 0, 0);
+    for faults in Fault::sets().into_iter().filter(|faults| wanted(&args, faults)) {
+        let mut config = Config::new(args.hosts, args.addresses, &faults);
+        config.peeks = args.peeks;
+        config.self_service = args.self_service;
+        let started = Instant::now();
+        let report = check(&config, &Bounds { states: args.states });
+        let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
         println!(
-            "{faults:?}: {} states, {} moves, depth {}, complete {} {:?}",
+            "{:<36} {:>9} states {:>10} moves  depth {:>3}  {:<8} {:>6.1} s",
+            names.join(" + "),
             report.states,
             report.moves,
             report.depth,
-            report.complete,
-            t.elapsed()
+            if report.complete { "all" } else { "bounded" },
+            started.elapsed().as_secs_f64()
         );
         if let Some(violation) = report.violation {
             println!("{violation}");
-            std::process::exit(1);
+            return ExitCode::FAILURE;
+        }
+        runs += 1;
+        unfinished += usize::from(!report.complete);
+        states += report.states;
+    }
+    println!("{runs} runs, {states} states, {unfinished} runs stopped at their bound, no violation");
+    ExitCode::SUCCESS
+}
+
+fn wanted(args: &Args, faults: &[Fault]) -> bool {
+    let number = args.faults.is_none_or(|number| faults.len() == number);
+    let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    number && args.only.as_ref().is_none_or(|only| only.iter().all(|name| names.contains(name)))
+}
+
+fn parse() -> Result<Args, String> {
+    let mut args =
+        Args { faults: None, only: None, hosts: 2, addresses: 1, peeks: 1, self_service: false, states: 50_000_000 };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} needs a value"));
+        let number = |text: String| text.parse::<usize>().map_err(|_| format!("{text:?} is not a number"));
+        match word.as_str() {
+            "--faults" => args.faults = Some(number(value()?)?),
+            "--only" => args.only = Some(value()?.split(',').map(str::to_owned).collect()),
+            "--hosts" => args.hosts = number(value()?)?.clamp(1, 3),
+            "--addresses" => args.addresses = u8::try_from(number(value()?)?.clamp(1, 9)).unwrap_or(9),
+            "--peeks" => args.peeks = u8::try_from(number(value()?)?.min(9)).unwrap_or(9),
+            "--states" => args.states = number(value()?)?,
+            "--self-service" => args.self_service = true,
+            other => return Err(format!("{other}: not an option")),
         }
     }
+    Ok(args)
 }

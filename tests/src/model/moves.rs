@@ -63,7 +63,7 @@ impl World {
         moves.extend((0..self.rival.pending.len()).map(Move::RivalAnswers));
         let kinds: BTreeSet<Fault> = self.left.iter().copied().collect();
         for kind in kinds {
-            moves.extend((0..self.targets(kind)).map(|target| Move::Fault(kind, target)));
+            moves.extend((0..self.targets(kind, config)).map(|target| Move::Fault(kind, target)));
         }
         moves
             .into_iter()
@@ -71,10 +71,12 @@ impl World {
             .collect()
     }
 
-    fn targets(&self, fault: Fault) -> usize {
+    /// Hosts are alike, so the first fault meets the first of them without loss.
+    fn targets(&self, fault: Fault, config: &Config) -> usize {
+        let first = self.left.len() == config.faults.len();
         match fault {
-            Fault::PolicyDeleted | Fault::PoolDeleted | Fault::Reset | Fault::StoreRestored => 1,
-            Fault::WireTaken => 1,
+            Fault::PolicyDeleted | Fault::PoolDeleted | Fault::Reset | Fault::StoreRestored | Fault::WireTaken => 1,
+            _ if first => 1,
             _ => self.hosts.len(),
         }
     }

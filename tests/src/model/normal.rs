@@ -33,8 +33,22 @@ impl World {
         }
         self.rival.pending.sort();
         self.rival.pending.dedup();
+        self.forget_useless_copies();
         if !self.left.contains(&super::Fault::StoreRestored) {
             self.backup = None;
+        }
+    }
+
+    /// A copy whose pool has been written since can no longer take anything back: its guard would fail. Only
+    /// what it says of requests still matters.
+    fn forget_useless_copies(&mut self) {
+        let version = self.store.pool.as_ref().map(|pool| pool.version);
+        if let Some(cache) = self.rival.cache.as_deref_mut().filter(|_| !self.restored) {
+            if cache.pool.as_ref().map(|pool| pool.version) != version {
+                cache.pool = None;
+                cache.states.clear();
+                cache.refresh.clear();
+            }
         }
     }
 

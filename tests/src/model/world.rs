@@ -148,7 +148,11 @@ impl World {
             left: config.faults.clone(),
             peeks: config.peeks,
         };
+        // The first pool is old and proven; PoolDeleted brings new ones.
         world.create_pool(config);
+        if let Some(pool) = &mut world.store.pool {
+            pool.ledger.rebuilt_for = Some(pool.ledger.pool.clone());
+        }
         world
     }
 
