@@ -13,7 +13,11 @@ const STATES: usize = 60_000;
 
 fn print(what: &str, config: &Config, report: &Report) {
     let faults: Vec<String> = config.faults.iter().map(Fault::to_string).collect();
-    let reach = if report.complete { "all" } else { "bounded, the rest in `make soak`" };
+    let reach = if report.complete {
+        "all"
+    } else {
+        "bounded, the rest in `make soak`"
+    };
     // Past the test harness's capture: the bounds and the numbers are part of the result.
     let line = format!(
         "model: {what} [{}]: {} hosts, {} addresses, {} old copies: {} states, {} moves, depth {}: {reach}\n",
@@ -25,7 +29,9 @@ fn print(what: &str, config: &Config, report: &Report) {
         report.moves,
         report.depth,
     );
-    std::io::stderr().write_all(line.as_bytes()).expect("stderr takes a line");
+    std::io::stderr()
+        .write_all(line.as_bytes())
+        .expect("stderr takes a line");
 }
 
 fn holds(what: &str, config: &Config, states: usize) -> Report {
@@ -117,8 +123,15 @@ mod broken {
         let report = check(&config, &Bounds { states: 1_000_000 });
         print(&format!("{breach:?}"), &config, &report);
         let violation = report.violation.expect("a broken rule is caught");
-        assert!(violation.what.contains(sign), "caught, but for another reason: {}", violation.what);
-        assert!(violation.schedule.len() > 3, "the schedule that leads there is told");
+        assert!(
+            violation.what.contains(sign),
+            "caught, but for another reason: {}",
+            violation.what
+        );
+        assert!(
+            violation.schedule.len() > 3,
+            "the schedule that leads there is told"
+        );
     }
 
     const TWICE: &str = "on the NICs of";
@@ -155,6 +168,10 @@ mod broken {
 
     #[test]
     fn rule_7_inherits_by_name() {
-        is_caught(Breach::InheritsByName, &[Fault::HostOff, Fault::NodeDeleted], TWICE);
+        is_caught(
+            Breach::InheritsByName,
+            &[Fault::HostOff, Fault::NodeDeleted],
+            TWICE,
+        );
     }
 }

@@ -4,13 +4,13 @@
 //! controller writes what comes out of here. Cost: O((entries + enactments + shown addresses) log n), one
 //! ledger write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::ledger::{Entry, EntryKind, EntryState, Ledger, Quarantine, QuarantineReason, SEQUENCE_LEAP};
+use super::ledger::{Entry, EntryKind, EntryState, Ledger, QuarantineReason, SEQUENCE_LEAP};
 use super::names::{NodeUid, PoolName, RequestId};
 use super::record::{Enactment, Lease, Request, SlotKey, Time};
-use super::tend::{Facts, Listings};
+use super::tend::{Facts, Listings, States, begin};
 use crate::pool::Pool;
 
 /// A rebuilt ledger, and whom it could not take in.
@@ -41,15 +41,20 @@ struct Candidate {
 
 /// Rebuilds a ledger from what enactments and hosts say.
 pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>, now: Time) -> Rebuilt {
+    let asserted = claims(name, facts.enactments)
+        .filter(|(.., standing)| *standing == Standing::Held)
+        .flat_map(|(_, _, request, lease, _)| lease.ips.iter().map(|ip| (request.id.clone(), *ip)))
+        .collect();
     let mut work = Work {
         ledger,
-        name,
         pool,
         facts,
+        states: facts.by_node(),
+        asserted,
         now,
         winners: BTreeMap::new(),
-        lost: vec![],
-        outside: vec![],
+        lost: Vec::new(),
+        outside: Vec::new(),
     };
     let listings = Listings::new(ledger, facts.enactments);
     for (ip, entry) in &ledger.allocations {
@@ -84,12 +89,13 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
 pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) -> Option<Ledger> {
     let hold = ledger.hold?;
     let mut next = ledger.clone();
+    let mut asserted = BTreeMap::new();
     for (enactment, key, request, lease, standing) in claims(name, facts.enactments) {
         if standing != Standing::Held || !facts.is_live(&enactment.node, &enactment.node_uid) {
             continue;
         }
         for ip in &lease.ips {
-            let asserted = entry_for(enactment, key, request, lease, now);
+            let claimed = entry_for(enactment, key, request, lease, now);
             match next.allocations.get(ip) {
                 Some(entry) if entry.request.as_ref() == Some(&request.id) => {
                     if !entry.is_held() || entry.node_uid != enactment.node_uid {
@@ -98,19 +104,20 @@ pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) 
                             Entry {
                                 since: entry.since,
                                 kind: entry.kind,
-                                ..asserted
+                                ..claimed
                             },
                         );
                     }
                 }
                 Some(entry) if entry.sequence >= lease.sequence => {}
                 _ => {
-                    next.allocations.insert(*ip, asserted);
+                    next.allocations.insert(*ip, claimed);
                 }
             }
         }
-        set_aside_others(&mut next, &request.id, lease, hold.until);
+        asserted.insert(&request.id, lease);
     }
+    set_aside_others(&mut next, &asserted, &facts.by_node(), hold.until);
     if now >= hold.until {
         next.sequence = highest(ledger, name, facts.enactments) + SEQUENCE_LEAP;
         next.hold = None;
@@ -121,15 +128,16 @@ pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) 
 }
 
 /// An id holds what its journal names and nothing else (rule 1).
-fn set_aside_others(ledger: &mut Ledger, id: &RequestId, lease: &Lease, until: Time) {
+fn set_aside_others(
+    ledger: &mut Ledger,
+    asserted: &BTreeMap<&RequestId, &Lease>,
+    states: &States<'_>,
+    until: Time,
+) {
     for (ip, entry) in &mut ledger.allocations {
-        if entry.is_held_by(id) && !lease.ips.contains(ip) {
-            let quarantine = Quarantine {
-                until,
-                reason: QuarantineReason::Orphan,
-                witness: None,
-            };
-            entry.state = EntryState::Quarantined(quarantine);
+        let named = entry.request.as_ref().and_then(|id| asserted.get(id));
+        if entry.is_held() && named.is_some_and(|lease| !lease.ips.contains(ip)) {
+            entry.state = begin(entry, QuarantineReason::Orphan, states, until);
         }
     }
 }
@@ -182,9 +190,11 @@ pub fn inherit(ledger: &Ledger, id: &RequestId, lease: &Lease, uid: &NodeUid) ->
 
 struct Work<'a> {
     ledger: &'a Ledger,
-    name: &'a PoolName,
     pool: &'a Pool,
     facts: &'a Facts<'a>,
+    states: States<'a>,
+    /// What journals name.
+    asserted: BTreeSet<(RequestId, IpAddr)>,
     now: Time,
     winners: BTreeMap<IpAddr, Candidate>,
     lost: Vec<(RequestId, IpAddr)>,
@@ -252,7 +262,11 @@ impl Work<'_> {
         let mut best: BTreeMap<(RequestId, bool), (bool, u64, IpAddr)> = BTreeMap::new();
         for (ip, winner) in self.winners.iter().filter(|(_, winner)| winner.entry.is_held()) {
             let Some(id) = &winner.entry.request else { continue };
-            let rank = (self.is_asserted(id, *ip), winner.entry.sequence, *ip);
+            let rank = (
+                self.asserted.contains(&(id.clone(), *ip)),
+                winner.entry.sequence,
+                *ip,
+            );
             let place = best.entry((id.clone(), ip.is_ipv4())).or_insert(rank);
             *place = rank.max(*place);
         }
@@ -321,21 +335,7 @@ impl Work<'_> {
     }
 
     fn quarantined(&self, entry: &Entry, reason: QuarantineReason) -> EntryState {
-        let witness = self
-            .facts
-            .state_of(&entry.node_uid)
-            .map(|state| state.stamp.clone());
-        EntryState::Quarantined(Quarantine {
-            until: self.now + self.pool.quarantine(),
-            reason,
-            witness,
-        })
-    }
-
-    fn is_asserted(&self, id: &RequestId, ip: IpAddr) -> bool {
-        claims(self.name, self.facts.enactments).any(|(_, _, request, lease, standing)| {
-            standing == Standing::Held && request.id == *id && lease.ips.contains(&ip)
-        })
+        begin(entry, reason, &self.states, self.now + self.pool.quarantine())
     }
 }
 

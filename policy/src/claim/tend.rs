@@ -31,9 +31,22 @@ impl Facts<'_> {
         self.nodes.get(node) == Some(uid)
     }
 
-    pub(super) fn state_of(&self, uid: &NodeUid) -> Option<&HostState> {
-        self.states.iter().find(|state| state.node_uid == *uid)
+    pub(super) fn by_node(&self) -> States<'_> {
+        self.states.iter().map(|state| (&state.node_uid, state)).collect()
     }
+}
+
+/// What hosts report, by Node UID.
+pub(super) type States<'a> = BTreeMap<&'a NodeUid, &'a HostState>;
+
+/// A quarantine that begins now; the stamp it notes is the report that the agent's word must follow.
+pub(super) fn begin(entry: &Entry, reason: QuarantineReason, states: &States<'_>, until: Time) -> EntryState {
+    let witness = states.get(&entry.node_uid).map(|state| state.stamp.clone());
+    EntryState::Quarantined(Quarantine {
+        until,
+        reason,
+        witness,
+    })
 }
 
 /// What one look at a ledger comes to.
@@ -68,10 +81,12 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
     if ledger.needs_rebuild() || ledger.hold.is_some() || ledger.deleting {
         return tended;
     }
+    let listings = Listings::new(ledger, facts.enactments);
     let look = Look {
         ledger,
         facts,
-        listings: Listings::new(ledger, facts.enactments),
+        listings,
+        states: facts.by_node(),
         now,
     };
     tended.braked = look.brake();
@@ -88,12 +103,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
                 if reason != QuarantineReason::NodeGone {
                     tended.ask_word.insert(entry.node.clone());
                 }
-                let witness = facts.state_of(&entry.node_uid).map(|state| state.stamp.clone());
-                let state = EntryState::Quarantined(Quarantine {
-                    until: now + quarantine,
-                    reason,
-                    witness,
-                });
+                let state = begin(entry, reason, &look.states, now + quarantine);
                 next.allocations.insert(
                     *ip,
                     Entry {
@@ -154,6 +164,7 @@ struct Look<'a> {
     ledger: &'a Ledger,
     facts: &'a Facts<'a>,
     listings: Listings,
+    states: States<'a>,
     now: Time,
 }
 
@@ -177,10 +188,8 @@ impl Look<'_> {
         live: bool,
         listed: bool,
     ) -> Verdict {
-        let spoken = self
-            .facts
-            .state_of(&entry.node_uid)
-            .filter(|state| Some(&state.stamp) != quarantine.witness.as_ref());
+        let state = self.states.get(&entry.node_uid);
+        let spoken = state.filter(|state| Some(&state.stamp) != quarantine.witness.as_ref());
         if live && listed && entry.is_recoverable() {
             return Verdict::Keep;
         }

@@ -61,16 +61,30 @@ fn main() -> ExitCode {
 fn wanted(args: &Args, faults: &[Fault]) -> bool {
     let number = args.faults.is_none_or(|number| faults.len() == number);
     let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
-    number && args.only.as_ref().is_none_or(|only| only.iter().all(|name| names.contains(name)))
+    number
+        && args
+            .only
+            .as_ref()
+            .is_none_or(|only| only.iter().all(|name| names.contains(name)))
 }
 
 fn parse() -> Result<Args, String> {
-    let mut args =
-        Args { faults: None, only: None, hosts: 2, addresses: 1, peeks: 1, self_service: false, states: 50_000_000 };
+    let mut args = Args {
+        faults: None,
+        only: None,
+        hosts: 2,
+        addresses: 1,
+        peeks: 1,
+        self_service: false,
+        states: 50_000_000,
+    };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        let number = |text: String| text.parse::<usize>().map_err(|_| format!("{text:?} is not a number"));
+        let number = |text: String| {
+            text.parse::<usize>()
+                .map_err(|_| format!("{text:?} is not a number"))
+        };
         match word.as_str() {
             "--faults" => args.faults = Some(number(value()?)?),
             "--only" => args.only = Some(value()?.split(',').map(str::to_owned).collect()),

@@ -75,7 +75,11 @@ impl World {
     fn targets(&self, fault: Fault, config: &Config) -> usize {
         let first = self.left.len() == config.faults.len();
         match fault {
-            Fault::PolicyDeleted | Fault::PoolDeleted | Fault::Reset | Fault::StoreRestored | Fault::WireTaken => 1,
+            Fault::PolicyDeleted
+            | Fault::PoolDeleted
+            | Fault::Reset
+            | Fault::StoreRestored
+            | Fault::WireTaken => 1,
             _ if first => 1,
             _ => self.hosts.len(),
         }
@@ -146,15 +150,15 @@ impl World {
         let crash = [Fault::AgentCrash, Fault::HostOff, Fault::JournalLost]
             .iter()
             .any(|f| self.left.contains(f));
-        while acted && !crash {
-            match self.agent_action(host, config) {
-                Some(action @ (Action::Journal { .. } | Action::Announce { .. })) => {
-                    self.act(host, &action, config)
-                }
-                _ => break,
-            };
+        if !acted || crash {
+            return acted;
         }
-        acted
+        while let Some(action @ (Action::Journal { .. } | Action::Announce { .. })) =
+            self.agent_action(host, config)
+        {
+            self.act(host, &action, config);
+        }
+        true
     }
 
     fn act(&mut self, host: usize, action: &Action, config: &Config) -> bool {
@@ -254,14 +258,9 @@ impl World {
                 }
             }
             Action::DropEnactment { node_uid, .. } => {
-                if self
-                    .store
+                self.store
                     .enactments
-                    .get(&node)
-                    .is_some_and(|enactment| enactment.node_uid == *node_uid)
-                {
-                    self.store.enactments.remove(&node);
-                }
+                    .retain(|of, enactment| *of != node || enactment.node_uid != *node_uid);
             }
             _ => {}
         }

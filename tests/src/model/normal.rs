@@ -43,12 +43,14 @@ impl World {
     /// what it says of requests still matters.
     fn forget_useless_copies(&mut self) {
         let version = self.store.pool.as_ref().map(|pool| pool.version);
-        if let Some(cache) = self.rival.cache.as_deref_mut().filter(|_| !self.restored) {
-            if cache.pool.as_ref().map(|pool| pool.version) != version {
-                cache.pool = None;
-                cache.states.clear();
-                cache.refresh.clear();
-            }
+        let restored = self.restored;
+        let Some(cache) = self.rival.cache.as_deref_mut() else {
+            return;
+        };
+        if !restored && cache.pool.as_ref().map(|pool| pool.version) != version {
+            cache.pool = None;
+            cache.states.clear();
+            cache.refresh.clear();
         }
     }
 

@@ -50,9 +50,7 @@ impl World {
                 return Some(why);
             }
         }
-        let Some(ledger) = self.store.ledger() else {
-            return None;
-        };
+        let ledger = self.store.ledger()?;
         for (ip, entry) in &ledger.allocations {
             let used = self
                 .hosts
