@@ -190,6 +190,11 @@ impl Look<'_> {
     ) -> Verdict {
         let state = self.states.get(&entry.node_uid);
         let spoken = state.filter(|state| Some(&state.stamp) != quarantine.witness.as_ref());
+        // The proof is another one now, and its quarantine starts with it: the time that passed while the Node
+        // was there gave its host no time to hear that it is gone.
+        if !live && quarantine.reason != QuarantineReason::NodeGone {
+            return Verdict::Quarantine(QuarantineReason::NodeGone);
+        }
         if live && listed && entry.is_recoverable() {
             return Verdict::Keep;
         }
