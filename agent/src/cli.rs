@@ -6,6 +6,7 @@
 
 mod crds;
 mod input;
+mod manifest;
 mod output;
 mod plan;
 mod pool;
@@ -78,10 +79,11 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             output::error(&error);
-            match error.downcast_ref::<UsageError>() {
-                Some(_) => ExitCode::from(2),
-                None => ExitCode::FAILURE,
+            if error.is::<UsageError>() {
+                output::hint("For more information, try '--help'.");
+                return ExitCode::from(2);
             }
+            ExitCode::FAILURE
         }
     }
 }

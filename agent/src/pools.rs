@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::IpAddr;
 
 use crds::{Kind, NodeIPSliceSpec, Violation};
 use ipnet::IpNet;
@@ -66,6 +67,15 @@ pub(crate) enum PoolRemark {
     Ledger(LedgerWarning),
 }
 
+/// Two pools that share addresses.
+#[derive(Debug, Error)]
+#[error("pools {one} and {other} overlap, at {ip} first: what both have is given by neither")]
+pub(crate) struct Overlap {
+    one: String,
+    other: String,
+    ip: IpAddr,
+}
+
 impl Pools {
     /// Adds a `NodeIPPool`.
     pub(crate) fn add(&mut self, manifest: &Value) -> Result<Vec<PoolRemark>, ManifestError> {
@@ -118,6 +128,22 @@ impl Pools {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &KnownPool> {
         self.0.values()
+    }
+
+    /// Every two pools that have an address in common (R16).
+    pub(crate) fn overlaps(&self) -> Vec<Overlap> {
+        let pools: Vec<&Pool> = self.iter().map(|known| &known.pool).collect();
+        let mut found = Vec::new();
+        for (i, one) in pools.iter().enumerate() {
+            for other in &pools[i + 1..] {
+                found.extend(one.overlaps(other).map(|ip| Overlap {
+                    one: one.name().to_owned(),
+                    other: other.name().to_owned(),
+                    ip,
+                }));
+            }
+        }
+        found
     }
 
     /// What this pool never gives because it belongs to others too.

@@ -6,8 +6,11 @@
 //!
 //! Cost: linear in the text, and in what its aliases expand to.
 
+use std::fmt;
+
 use policy::capture::Spot;
 use serde_json::Value;
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
 use thiserror::Error;
 
@@ -21,14 +24,26 @@ const NODES: usize = 4_000_000;
 const EVENTS: usize = 2 * NODES;
 /// nmstate's documents go ten deep, manifests a few more. Every reader of a value recurses.
 const DEPTH: usize = 64;
+/// So much of a line is shown with an error: a terminal's width.
+const WIDTH: usize = 96;
 
 /// Text that is no YAML.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{}{message}{}", Where(.spot.as_ref()), Line(.spot.as_ref()))]
+#[error("{}{message}{}", At(.place), Shown(.place))]
 pub(crate) struct ParseError {
     /// Nothing for errors about the text as a whole.
-    pub(crate) spot: Option<Spot>,
+    pub(crate) place: Option<Place>,
     pub(crate) message: String,
+}
+
+/// Where in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Both from 1, columns in characters.
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    /// The line, or what of a long one stands around the column, with the caret's place in that.
+    pub(crate) shown: Spot,
 }
 
 /// A value that can't be written as YAML.
@@ -60,42 +75,50 @@ fn options() -> Options {
 }
 
 fn refused(text: &str, error: &Error) -> ParseError {
-    let place = error
-        .location()
-        .filter(|place| place.line() > 0)
-        .and_then(|place| {
-            Some((
-                usize::try_from(place.line()).ok()?,
-                usize::try_from(place.column()).ok()?,
-            ))
-        });
+    let found = error.location().filter(|found| found.line() > 0);
+    let found = found.and_then(|found| {
+        let (line, column) = (found.line().try_into().ok()?, found.column().try_into().ok()?);
+        Some(place(text, line, column))
+    });
     ParseError {
-        spot: place.map(|(line, column)| spot(text, line, column)),
+        place: found,
         message: printable(&message(error)),
     }
 }
 
-fn spot(text: &str, line: usize, column: usize) -> Spot {
-    Spot {
+fn place(text: &str, line: usize, column: usize) -> Place {
+    let column = column.max(1);
+    let whole = text.lines().nth(line - 1).unwrap_or_default();
+    let skipped = match whole.chars().count() {
+        0..=WIDTH => 0,
+        _ => column.saturating_sub(WIDTH / 2),
+    };
+    Place {
         line,
-        column: column.max(1),
-        text: text.lines().nth(line - 1).unwrap_or_default().to_owned(),
+        column,
+        shown: Spot {
+            line,
+            column: column - skipped,
+            text: whole.chars().skip(skipped).take(WIDTH).collect(),
+        },
     }
 }
 
 /// What is wrong, in words that help somebody who writes a file: those of the library speak of its interface.
 fn message(error: &Error) -> String {
     match error.without_snippet() {
+        Error::AliasError { error, .. } => message(error),
         Error::DuplicateMappingKey { key: Some(key), .. } => format!("{key:?} is given twice in one map"),
         Error::UnknownAnchor { .. } => "this alias (*) names no anchor (&)".to_owned(),
+        Error::Budget {
+            breach: BudgetBreach::Depth { .. },
+            ..
+        } => format!("nested deeper than {DEPTH} levels"),
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
         | Error::AliasReplayStackDepthExceeded { .. } => {
-            format!(
-                "too large, too deep or too many aliases: {}",
-                UserMessageFormatter.format_message(error)
-            )
+            "too large from here on, or too much by its aliases".to_owned()
         }
         error => UserMessageFormatter.format_message(error).into_owned(),
     }
@@ -108,19 +131,24 @@ fn printable(text: &str) -> String {
         .collect()
 }
 
-struct Where<'a>(Option<&'a Spot>);
+struct At<'a>(&'a Option<Place>);
 
-impl std::fmt::Display for Where<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0
-            .map_or(Ok(()), |spot| write!(f, "{}:{}: ", spot.line, spot.column))
+impl fmt::Display for At<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(place) => write!(f, "{}:{}: ", place.line, place.column),
+            None => Ok(()),
+        }
     }
 }
 
-struct Line<'a>(Option<&'a Spot>);
+struct Shown<'a>(&'a Option<Place>);
 
-impl std::fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.map_or(Ok(()), |spot| write!(f, "\n{spot}"))
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(place) => write!(f, "\n{}", place.shown),
+            None => Ok(()),
+        }
     }
 }

@@ -33,12 +33,16 @@ pub(super) enum FileError {
     Read { file: String, source: io::Error },
     #[error("{file}: not text in UTF-8")]
     NotText { file: String },
-    #[error("{file}:{}{error}", if .error.spot.is_some() { "" } else { " " })]
+    #[error("{file}:{}{error}", if .error.place.is_some() { "" } else { " " })]
     Yaml { file: String, error: yaml::ParseError },
     #[error("{file}: there is no document in it")]
     Empty { file: String },
-    #[error("{file}: {found} documents of this sort in it; expected one")]
-    Several { file: String, found: usize },
+    #[error("{file}: {found} {what} in it; expected one")]
+    Several {
+        file: String,
+        found: usize,
+        what: &'static str,
+    },
     #[error("{file}: expected a map, found {found}")]
     NotAMap { file: String, found: &'static str },
     #[error("{file}: kind is {kind}; {expected}")]
@@ -190,6 +194,7 @@ impl File {
             (_, others) => Err(FileError::Several {
                 file: self.name,
                 found: others + 1,
+                what: "documents",
             }),
         }
     }

@@ -63,6 +63,11 @@ pub(super) fn error(error: &anyhow::Error) {
     say(&format!("error: {}", chain.join("\n").replace('\n', "\n  ")));
 }
 
+/// A last word after an error, as clap has it.
+pub(super) fn hint(text: &str) {
+    say(&format!("\n{text}"));
+}
+
 /// Nobody listening on stderr is no reason to fail otherwise than we do already.
 fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");

@@ -10,6 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::input::{self, Document};
+use super::manifest;
 use super::output::{self, Shown};
 
 /// Print what would be done to a host so that a document holds
@@ -72,7 +73,8 @@ fn desired(args: &Args) -> anyhow::Result<(String, Value)> {
     let (name, document) = input::read(&args.desired)?.only()?;
     let state = match &document {
         Document::Manifest(Kind::NodeNetworkConfigurationPolicy, manifest) => {
-            let mut state = of_policy(&name, manifest.get("spec").unwrap_or(manifest))?;
+            let checked = manifest::checked(&name, manifest.clone())?;
+            let mut state = of_policy(&name, checked.get("spec").unwrap_or(&Value::Null))?;
             state.as_mut().map(default_port_vlans);
             state
         }
@@ -80,7 +82,7 @@ fn desired(args: &Args) -> anyhow::Result<(String, Value)> {
             manifest.pointer("/status/desiredState").cloned()
         }
         Document::Bare(value) if input::is_state(value) => Some(value.clone()),
-        Document::Bare(value) => of_policy(&name, value)?,
+        Document::Bare(value) if manifest::is_bare_policy(value) => of_policy(&name, value)?,
         _ => None,
     };
     match state {

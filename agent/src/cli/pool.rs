@@ -2,6 +2,7 @@
 
 mod explain;
 mod rows;
+mod show;
 
 use clap::Subcommand;
 

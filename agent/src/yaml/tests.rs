@@ -69,8 +69,12 @@ fn what_was_printed_reads_the_same() {
 fn an_error_points_at_its_place() {
     let text = "interfaces:\n- name: eth1\n  type: [ethernet\n  state: up\n";
     let error = parse(text).unwrap_err();
-    let spot = error.spot.clone().unwrap();
-    assert_eq!((spot.line, spot.text.as_str()), (4, "  state: up"), "{error}");
+    let place = error.place.clone().unwrap();
+    assert_eq!(
+        (place.line, place.shown.text.as_str()),
+        (4, "  state: up"),
+        "{error}"
+    );
     let shown = error.to_string();
     assert!(shown.contains("\n|   state: up\n|"), "{shown}");
     assert!(shown.ends_with('^'), "{shown}");
@@ -98,11 +102,11 @@ fn what_would_exhaust_the_machine_is_refused() {
         let alias = format!("*a{}", i - 1);
         laughs.push_str(&format!("a{i}: &a{i} [{}]\n", vec![alias; 9].join(", ")));
     }
-    assert!(wrong(&laughs).contains("too many aliases"), "{}", wrong(&laughs));
+    assert!(wrong(&laughs).contains("by its aliases"), "{}", wrong(&laughs));
     let flow = "[".repeat(100_000);
     assert!(!wrong(&flow).is_empty());
     let block: String = (0..5_000).map(|i| format!("{}a:\n", " ".repeat(i))).collect();
-    assert!(wrong(&block).contains("too deep"), "{}", wrong(&block));
+    assert!(wrong(&block).contains("deeper than 64"), "{}", wrong(&block));
 }
 
 #[test]
@@ -118,4 +122,20 @@ fn an_alias_without_its_anchor_is_refused() {
 fn nothing_of_a_broken_file_reaches_the_terminal_raw() {
     let shown = wrong("a: \"\u{1b}[31m\nb: [\n");
     assert!(!shown.contains('\u{1b}'), "{shown:?}");
+}
+
+#[test]
+fn of_a_long_line_what_stands_around_the_caret_is_shown() {
+    let text = format!("a: [{}]]\n", "word, ".repeat(100));
+    let error = parse(&text).unwrap_err();
+    let place = error.place.clone().unwrap();
+    assert_eq!((place.line, place.column), (1, 606), "{error}");
+    let caret = error.to_string().lines().last().unwrap().to_owned();
+    assert_eq!(caret.trim_start_matches(['|', ' ']), "^");
+    assert!(caret.len() <= 100, "{error}");
+    assert_eq!(
+        place.shown.text.chars().nth(place.shown.column - 1),
+        Some(']'),
+        "{error}"
+    );
 }

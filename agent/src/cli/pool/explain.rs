@@ -5,15 +5,16 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use crds::Kind;
-use policy::pool::{PoolView, Range};
-use serde_json::{Map, Value, json};
+use policy::pool::Range;
+use serde_json::Value;
 use thiserror::Error;
 
 use super::rows::{self, Row};
+use super::show;
 use crate::cli::UsageError;
 use crate::cli::input::{self, Document};
+use crate::cli::manifest;
 use crate::cli::output::{self, Shown};
-use crate::cli::table::Table;
 use crate::pools::{KnownPool, Pools};
 
 /// Print what each offset and address of a pool is, and who holds it
@@ -74,12 +75,13 @@ enum NotThere {
 }
 
 /// What is printed of one pool.
-struct Explained<'a> {
-    known: &'a KnownPool,
-    rows: Vec<Row>,
+pub(super) struct Explained<'a> {
+    pub(super) known: &'a KnownPool,
+    pub(super) rows: Vec<Row>,
     /// Addresses that the rows left out, and where they begin.
-    more: Option<(u128, IpAddr)>,
-    whole: bool,
+    pub(super) more: Option<(u128, IpAddr)>,
+    /// All of the pool was asked for, not one address.
+    pub(super) whole: bool,
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
@@ -95,10 +97,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         explained.retain(|one| !one.rows.is_empty());
     }
     let Some(format) = args.output.format() else {
-        let tables: Vec<String> = explained.iter().map(|one| table(one, &pools)).collect();
+        let tables: Vec<String> = explained.iter().map(|one| show::table(one, &pools)).collect();
         return Ok(tables.join("\n"));
     };
-    let mut documents: Vec<Value> = explained.iter().map(|one| document(one, &pools)).collect();
+    let mut documents: Vec<Value> = explained.iter().map(|one| show::document(one, &pools)).collect();
     let answer = match documents.len() {
         1 => documents.remove(0),
         _ => Value::Array(documents),
@@ -110,28 +112,35 @@ fn pools(args: &Args) -> anyhow::Result<Pools> {
     let file = input::read(&args.file)?;
     let mut pools = Pools::default();
     let mut slices = Vec::new();
+    let mut others = Vec::new();
     for document in file.documents {
         match document {
             Document::Manifest(Kind::NodeIPPool, manifest) => {
-                let name = manifest.pointer("/metadata/name").and_then(Value::as_str);
-                let name = name.unwrap_or("without a name").to_owned();
                 let remarks = pools
                     .add(&manifest)
-                    .with_context(|| format!("{}: NodeIPPool {name} can't be used", file.name))?;
+                    .with_context(|| manifest::refused(&file.name, &manifest))?;
                 remarks.iter().for_each(|remark| output::warn(&file.name, remark));
             }
             Document::Manifest(Kind::NodeIPSlice, manifest) => slices.push(manifest),
-            other => return Err(other.unexpected(&file.name, EXPECTED).into()),
+            // A policy may stand beside the pools it asks.
+            other => others.push(other),
         }
+    }
+    let strange = others
+        .iter()
+        .find(|other| pools.is_empty() || !matches!(other, Document::Manifest(..)));
+    if let Some(other) = strange {
+        return Err(other.unexpected(&file.name, EXPECTED).into());
     }
     for manifest in slices {
         pools
             .add_slice(&manifest)
-            .with_context(|| format!("{}: a NodeIPSlice can't be used", file.name))?;
+            .with_context(|| manifest::refused(&file.name, &manifest))?;
     }
-    if pools.is_empty() {
-        anyhow::bail!("{}: there is no NodeIPPool in it; {EXPECTED}", file.name);
-    }
+    pools
+        .overlaps()
+        .iter()
+        .for_each(|overlap| output::warn(&file.name, overlap));
     Ok(pools)
 }
 
@@ -249,189 +258,5 @@ fn nowhere(ip: IpAddr, pools: &Pools) -> NotThere {
         ip,
         pools: pools.names().join(", "),
         ranges: ranges.collect(),
-    }
-}
-
-/// `status.capacity`, what is held, and `status.available`, counted in claims.
-fn counts(known: &KnownPool, pools: &Pools) -> (u128, u128, u128) {
-    let (taken, barred) = (known.taken(), pools.barred_for(known.pool.name()));
-    let view = PoolView {
-        pool: &known.pool,
-        taken: &taken,
-        barred: &barred,
-    };
-    let counts = view.counts();
-    (counts.capacity, held(known), counts.available)
-}
-
-/// Claims that are held: a dual-stack range gives two addresses to one.
-fn held(known: &KnownPool) -> u128 {
-    let in_range = |range: &Range, v4: bool| {
-        let of = |ip: &&IpAddr| {
-            ip.is_ipv4() == v4
-                && known
-                    .pool
-                    .range_of(**ip)
-                    .is_some_and(|other| other.name() == range.name())
-        };
-        known.held.keys().filter(of).count() as u128
-    };
-    let ranges = known.pool.ranges().iter();
-    ranges
-        .map(|range| in_range(range, true).max(in_range(range, false)))
-        .sum()
-}
-
-fn table(explained: &Explained<'_>, pools: &Pools) -> String {
-    let known = explained.known;
-    let mut text = String::new();
-    if explained.whole {
-        let (capacity, held, available) = counts(known, pools);
-        let mut head = Table::new(vec!["POOL", "CAPACITY", "HELD", "AVAILABLE"]);
-        head.row(vec![
-            known.pool.name().to_owned(),
-            capacity.to_string(),
-            held.to_string(),
-            available.to_string(),
-        ]);
-        text = head.print() + "\n";
-    }
-    let several = known.pool.ranges().len() > 1;
-    let mut header = vec!["OFFSET", "ADDRESS", "STATUS", "BAND", "DETAIL"];
-    if several {
-        header.insert(0, "RANGE");
-    }
-    let mut body = Table::new(header);
-    for row in &explained.rows {
-        let mut cells = vec![
-            row.offsets.map_or_else(
-                || "-".to_owned(),
-                |(first, last)| span(first, last, first == last),
-            ),
-            span(row.first, row.last, row.first == row.last),
-            row.standing.status.as_str().to_owned(),
-            row.standing.band.unwrap_or("-").to_owned(),
-            detail(row),
-        ];
-        if several {
-            cells.insert(0, row.range.clone());
-        }
-        body.row(cells);
-    }
-    text += &body.print();
-    if let Some((left, from)) = explained.more {
-        text += &format!(
-            "… {left} more addresses, from {from} on; ask for one with --offset or --ip, or for more rows with --limit\n"
-        );
-    }
-    text
-}
-
-fn span<T: std::fmt::Display>(first: T, last: T, one: bool) -> String {
-    if one {
-        first.to_string()
-    } else {
-        format!("{first} - {last}")
-    }
-}
-
-fn detail(row: &Row) -> String {
-    let mut parts = Vec::new();
-    if let Some(holding) = &row.standing.holding {
-        parts.push(match &holding.by {
-            None => "holder unknown".to_owned(),
-            Some(by) => {
-                let named = [("policy", &by.policy), ("capture", &by.capture)];
-                let named = named.into_iter().filter(|(_, name)| !name.is_empty());
-                let named: String = named.map(|(word, name)| format!(", {word} {name}")).collect();
-                format!("node {}{named}", by.node)
-            }
-        });
-        if let Some(quarantined) = &holding.quarantined {
-            parts.extend(
-                Some(&quarantined.reason)
-                    .filter(|reason| !reason.is_empty())
-                    .cloned(),
-            );
-            parts.extend(quarantined.until.as_ref().map(|until| format!("until {until}")));
-        }
-    }
-    parts.extend(row.standing.why.clone());
-    if let Some((cidr, node)) = &row.standing.slice {
-        parts.push(format!("slice {cidr} of node {node}"));
-    }
-    if row.standing.draining {
-        parts.push(format!("range {} drains", row.range));
-    }
-    parts.join("; ")
-}
-
-fn document(explained: &Explained<'_>, pools: &Pools) -> Value {
-    let mut fields = Map::new();
-    fields.insert("pool".into(), json!(explained.known.pool.name()));
-    if explained.whole {
-        let (capacity, held, available) = counts(explained.known, pools);
-        for (key, count) in [("capacity", capacity), ("held", held), ("available", available)] {
-            fields.insert(key.into(), number(count));
-        }
-    }
-    fields.insert("rows".into(), explained.rows.iter().map(row).collect());
-    if let Some((left, from)) = explained.more {
-        fields.insert("more".into(), json!({"addresses": number(left), "from": from}));
-    }
-    Value::Object(fields)
-}
-
-fn row(row: &Row) -> Value {
-    let standing = &row.standing;
-    let mut fields = Map::new();
-    fields.insert("range".into(), json!(row.range));
-    if let Some((first, last)) = row.offsets {
-        fields.insert("offset".into(), number(first));
-        if first != last {
-            fields.insert("lastOffset".into(), number(last));
-        }
-    }
-    fields.insert("address".into(), json!(row.first));
-    if row.first != row.last {
-        fields.insert("lastAddress".into(), json!(row.last));
-    }
-    fields.insert("status".into(), json!(standing.status.as_str()));
-    let mut text = |key: &str, value: Option<&str>| {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
-            fields.insert(key.to_owned(), json!(value));
-        }
-    };
-    text("band", standing.band);
-    if let Some(holding) = &standing.holding {
-        let by = holding.by.as_ref();
-        text("node", by.map(|by| by.node.as_str()));
-        text("policy", by.map(|by| by.policy.as_str()));
-        text("capture", by.map(|by| by.capture.as_str()));
-        let quarantined = holding.quarantined.as_ref();
-        text(
-            "reason",
-            quarantined.map(|quarantined| quarantined.reason.as_str()),
-        );
-        text(
-            "until",
-            quarantined.and_then(|quarantined| quarantined.until.as_deref()),
-        );
-    }
-    text("why", standing.why.as_deref());
-    if let Some((cidr, node)) = &standing.slice {
-        fields.insert("slice".into(), json!({"cidr": cidr.to_string(), "node": node}));
-    }
-    if standing.draining {
-        fields.insert("draining".into(), json!(true));
-    }
-    Value::Object(fields)
-}
-
-/// A number where every JSON reader keeps it exact, else text.
-fn number(n: u128) -> Value {
-    match u64::try_from(n) {
-        Ok(small) if small < 1 << 53 => json!(small),
-        _ => json!(n.to_string()),
     }
 }

@@ -34,11 +34,23 @@ pub(super) struct Standing {
     pub(super) status: Word,
     pub(super) band: Option<&'static str>,
     pub(super) holding: Option<Holding>,
-    /// Why it is excluded, for whom reserved, whose gateway.
+    /// Why it is excluded, whose gateway it is.
     pub(super) why: Option<String>,
+    pub(super) reserved_for: Option<String>,
     /// The node that owns the slice it is in.
     pub(super) slice: Option<(IpNet, String)>,
     pub(super) draining: bool,
+}
+
+impl Standing {
+    /// The node that has it, or that it is kept for.
+    pub(super) fn node(&self) -> Option<&str> {
+        let holder = self.holding.as_ref().and_then(|holding| holding.by.as_ref());
+        match &self.holding {
+            Some(_) => holder.map(|by| by.node.as_str()),
+            None => self.reserved_for.as_deref(),
+        }
+    }
 }
 
 /// A standing in one word.
@@ -69,24 +81,28 @@ impl Word {
 pub(super) fn standing(known: &KnownPool, ip: IpAddr) -> Option<Standing> {
     let pool = &known.pool;
     let holding = known.held.get(&ip).cloned();
+    let mut reserved_for = None;
     let (spec, why) = match pool.explain(ip) {
         Status::OutOfRange if holding.is_none() => return None,
         Status::OutOfRange => (Word::Free, Some("in no range of the pool".to_owned())),
         Status::Gateway { range } => (Word::Gateway, Some(format!("of range {range}"))),
         Status::Excluded(why) => (Word::Excluded, Some(why.to_string())),
-        Status::Reserved { node } => (Word::Reserved, Some(format!("for node {node}"))),
+        Status::Reserved { node } => {
+            // Said by the word, unless somebody holds it.
+            let why = holding.as_ref().map(|_| format!("for {node}"));
+            reserved_for = Some(node);
+            (Word::Reserved, why)
+        }
         Status::StaticBand { .. } | Status::Dynamic { .. } => (Word::Free, None),
     };
     let status = match &holding {
         None => spec,
-        Some(Holding {
-            quarantined: Some(_), ..
-        }) => Word::Quarantined,
+        Some(holding) if holding.quarantined.is_some() => Word::Quarantined,
         Some(_) => Word::Held,
     };
     let why = why.map(|why| match (&holding, spec) {
         // What the spec says of an address that is held all the same.
-        (Some(_), Word::Gateway | Word::Excluded | Word::Reserved) => format!("{}: {why}", spec.as_str()),
+        (Some(_), Word::Gateway | Word::Excluded | Word::Reserved) => format!("{} {why}", spec.as_str()),
         _ => why,
     });
     let range = pool.range_of(ip);
@@ -97,6 +113,7 @@ pub(super) fn standing(known: &KnownPool, ip: IpAddr) -> Option<Standing> {
         band: range.filter(|_| given).and_then(|range| band(range, ip)),
         holding,
         why,
+        reserved_for,
         slice: slice.map(|slice| (slice.cidr, slice.node.clone())),
         draining: given && range.is_some_and(|range| range.state() == RangeState::Draining),
     })

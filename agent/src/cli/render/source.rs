@@ -5,20 +5,15 @@ use std::path::Path;
 
 use anyhow::Context;
 use crds::Kind;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::cli::input::{self, Document, FileError};
-use crate::cli::output;
-use crate::pools::{self, Pools};
+use crate::cli::{manifest, output};
+use crate::pools::Pools;
 
 const EXPECTED: &str =
     "render takes a NodeNetworkConfigurationPolicy or a document with desiredState (and capture)";
 const POOLS: &str = "--pool takes NodeIPPools and NodeIPSlices";
-/// What a bare document may have: nmstate refuses anything else, and a misspelt key must not vanish.
-const BARE: [&str; 3] = ["capture", "desiredState", "desired"];
-/// What belongs under `spec`.
-const SPEC: [&str; 4] = ["nodeSelector", "capture", "desiredState", "maxUnavailable"];
-
 pub(super) struct Source {
     /// The policy's file.
     pub(super) file: String,
@@ -43,7 +38,7 @@ impl Source {
                 Document::Manifest(kind @ (Kind::NodeIPPool | Kind::NodeIPSlice), manifest) => {
                     others.push((name.clone(), kind, manifest));
                 }
-                Document::Bare(value) if is_bare_policy(&value) => policies.push((value, false)),
+                Document::Bare(value) if manifest::is_bare_policy(&value) => policies.push((value, false)),
                 other => return Err(other.unexpected(&name, EXPECTED).into()),
             }
         }
@@ -54,12 +49,13 @@ impl Source {
                 return Err(FileError::Several {
                     file: name,
                     found: others + 1,
+                    what: "policies",
                 }
                 .into());
             }
         };
         let policy = match is_manifest {
-            true => checked(&name, policy)?,
+            true => manifest::checked(&name, policy)?,
             false => policy,
         };
         Ok(Self {
@@ -88,14 +84,20 @@ impl Source {
         let mut pools = Pools::default();
         let of = |wanted| self.others.iter().filter(move |(_, kind, _)| *kind == wanted);
         for (file, _, manifest) in of(Kind::NodeIPPool) {
-            let remarks = pools.add(manifest).with_context(|| refused(file, manifest))?;
+            let remarks = pools
+                .add(manifest)
+                .with_context(|| manifest::refused(file, manifest))?;
             remarks.iter().for_each(|remark| output::warn(file, remark));
         }
         for (file, _, manifest) in of(Kind::NodeIPSlice) {
             pools
                 .add_slice(manifest)
-                .with_context(|| refused(file, manifest))?;
+                .with_context(|| manifest::refused(file, manifest))?;
         }
+        pools
+            .overlaps()
+            .iter()
+            .for_each(|overlap| output::warn(&self.file, overlap));
         Ok(pools)
     }
 
@@ -134,53 +136,10 @@ impl Source {
     }
 }
 
-fn refused(file: &str, manifest: &Value) -> String {
-    let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let name = manifest
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or("without a name");
-    format!("{file}: {kind} {name} can't be used")
-}
-
-fn is_bare_policy(value: &Value) -> bool {
-    let Some(fields) = value.as_object() else {
-        return false;
-    };
-    !fields.is_empty() && fields.keys().all(|key| BARE.contains(&key.as_str()))
-}
-
 fn no_policy(file: String) -> FileError {
     FileError::NoneOfThese {
         file,
         found: "it has pools only".to_owned(),
         expected: EXPECTED,
     }
-}
-
-/// The manifest, if the API server would take it. `capture` and `desiredState` beside `spec` instead of under it, as the
-/// proposal that brought pools to policies shows them, are moved to where they belong.
-fn checked(file: &str, mut manifest: Value) -> anyhow::Result<Value> {
-    if let Value::Object(fields) = &mut manifest
-        && !fields.contains_key("spec")
-    {
-        let mut spec = Map::new();
-        for key in SPEC {
-            if let Some(value) = fields.shift_remove(key) {
-                spec.insert(key.to_owned(), value);
-            }
-        }
-        if !spec.is_empty() {
-            let keys: Vec<&str> = spec.keys().map(String::as_str).collect();
-            let keys = keys.join(" and ");
-            output::warn(
-                file,
-                format!("{keys} must stand under spec: a cluster would drop them where they are"),
-            );
-            fields.insert("spec".to_owned(), Value::Object(spec));
-        }
-    }
-    pools::check(Kind::NodeNetworkConfigurationPolicy, &manifest)
-        .with_context(|| refused(file, &manifest))?;
-    Ok(manifest)
 }
