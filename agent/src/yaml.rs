@@ -22,6 +22,8 @@ mod tests;
 const NODES: usize = 4_000_000;
 /// Each node is one event or, for maps and lists, two.
 const EVENTS: usize = 2 * NODES;
+/// People use aliases for a bond's ports or a list of servers: a thousand times that.
+const ALIASED: usize = 100_000;
 /// nmstate's documents go ten deep, manifests a few more. Every reader of a value recurses.
 const DEPTH: usize = 64;
 /// So much of a line is shown with an error: a terminal's width.
@@ -69,7 +71,13 @@ pub(crate) fn print(value: &Value) -> Result<String, PrintError> {
 
 fn options() -> Options {
     serde_saphyr::options! {
-        budget: serde_saphyr::budget! { max_nodes: NODES, max_events: EVENTS, max_depth: DEPTH },
+        budget: serde_saphyr::budget! {
+            max_nodes: NODES,
+            max_events: EVENTS,
+            max_depth: DEPTH,
+            max_recorded_anchor_events: ALIASED,
+        },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: ALIASED },
         with_snippet: false,
     }
 }

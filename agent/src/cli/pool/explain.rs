@@ -9,7 +9,7 @@ use policy::pool::Range;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::rows::{self, Row};
+use super::rows::{self, Row, View};
 use super::show;
 use crate::cli::UsageError;
 use crate::cli::input::{self, Document};
@@ -76,7 +76,7 @@ enum NotThere {
 
 /// What is printed of one pool.
 pub(super) struct Explained<'a> {
-    pub(super) known: &'a KnownPool,
+    pub(super) view: View<'a>,
     pub(super) rows: Vec<Row>,
     /// Addresses that the rows left out, and where they begin.
     pub(super) more: Option<(u128, IpAddr)>,
@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     let pools = pools(args)?;
     let mut explained = Vec::new();
     for known in pools.iter() {
-        explained.push(explain(args, known)?);
+        explained.push(explain(args, View::new(known, &pools))?);
     }
     if let Some(ip) = args.ip {
         if explained.iter().all(|one| one.rows.is_empty()) {
@@ -97,10 +97,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         explained.retain(|one| !one.rows.is_empty());
     }
     let Some(format) = args.output.format() else {
-        let tables: Vec<String> = explained.iter().map(|one| show::table(one, &pools)).collect();
+        let tables: Vec<String> = explained
+            .iter()
+            .map(|one| show::table(one, pools.names().len() > 1))
+            .collect();
         return Ok(tables.join("\n"));
     };
-    let mut documents: Vec<Value> = explained.iter().map(|one| show::document(one, &pools)).collect();
+    let mut documents: Vec<Value> = explained.iter().map(|one| show::document(one)).collect();
     let answer = match documents.len() {
         1 => documents.remove(0),
         _ => Value::Array(documents),
@@ -144,21 +147,21 @@ fn pools(args: &Args) -> anyhow::Result<Pools> {
     Ok(pools)
 }
 
-fn explain<'a>(args: &Args, known: &'a KnownPool) -> anyhow::Result<Explained<'a>> {
-    let ranges = chosen(args, known)?;
+fn explain<'a>(args: &Args, view: View<'a>) -> anyhow::Result<Explained<'a>> {
+    let ranges = chosen(args, view.known)?;
     let mut explained = Explained {
-        known,
+        view,
         rows: Vec::new(),
         more: None,
         whole: false,
     };
     if let Some(ip) = args.ip {
-        explained.rows = rows::at(known, ip);
+        explained.rows = rows::at(&explained.view, ip);
         explained
             .rows
             .retain(|row| args.range.as_ref().is_none_or(|name| row.range == *name));
     } else if let Some(offset) = args.offset {
-        explained.rows = at_offset(known, &ranges, offset)?;
+        explained.rows = at_offset(&explained.view, &ranges, offset)?;
     } else {
         explained.whole = true;
         let limit = match (args.limit, args.output) {
@@ -193,14 +196,14 @@ fn chosen<'a>(args: &Args, known: &'a KnownPool) -> Result<Vec<&'a Range>, Usage
 }
 
 /// One row of each family of a range.
-fn at_offset(known: &KnownPool, ranges: &[&Range], offset: u128) -> Result<Vec<Row>, NotThere> {
+fn at_offset(view: &View<'_>, ranges: &[&Range], offset: u128) -> Result<Vec<Row>, NotThere> {
     let mut found = Vec::new();
     let mut last = None;
     for range in ranges {
         for part in range.parts() {
             match part.address_at(offset) {
                 Some(ip) => {
-                    let rows = rows::at(known, ip).into_iter();
+                    let rows = rows::at(view, ip).into_iter();
                     found.extend(rows.filter(|row| row.range == range.name()));
                 }
                 None => last = Some((range.name(), part.last_offset(), part.end())),
@@ -209,7 +212,7 @@ fn at_offset(known: &KnownPool, ranges: &[&Range], offset: u128) -> Result<Vec<R
     }
     match last {
         Some((range, last, ip)) if found.is_empty() => Err(NotThere::Offset {
-            pool: known.pool.name().to_owned(),
+            pool: view.known.pool.name().to_owned(),
             offset,
             range: range.to_owned(),
             last,
@@ -221,13 +224,12 @@ fn at_offset(known: &KnownPool, ranges: &[&Range], offset: u128) -> Result<Vec<R
 
 /// As many rows as allowed, and how many addresses they leave out.
 fn fill(explained: &mut Explained<'_>, ranges: &[&Range], limit: usize) {
-    let known = explained.known;
     for part in ranges
         .iter()
         .flat_map(|range| range.parts().map(move |part| (*range, part)))
     {
         let (range, part) = part;
-        let mut walk = rows::walk(known, range, part);
+        let mut walk = rows::walk(&explained.view, range, part);
         while explained.rows.len() < limit {
             let Some(row) = walk.next() else { break };
             explained.rows.push(row);

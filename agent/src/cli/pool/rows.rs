@@ -9,13 +9,37 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use policy::pool::{BlockSpec, Family, Part, Range, RangeState, Status};
+use policy::pool::{Barred, BlockSpec, Family, Part, Range, RangeState, Status};
 
 use crate::ledger::Holding;
-use crate::pools::KnownPool;
+use crate::pools::{KnownPool, Pools};
 
 /// A range of at most so many addresses is shown address by address: it still fits a screen.
 const SMALL: u128 = 32;
+
+/// A pool among others.
+pub(super) struct View<'a> {
+    pub(super) known: &'a KnownPool,
+    /// What other pools have too.
+    pub(super) barred: Barred,
+    /// The same as first and last addresses.
+    others: Vec<(IpAddr, IpAddr)>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(known: &'a KnownPool, pools: &Pools) -> Self {
+        let name = known.pool.name();
+        let others = pools.iter().filter(|other| other.pool.name() != name);
+        let parts = others
+            .flat_map(|other| other.pool.ranges())
+            .flat_map(Range::parts);
+        Self {
+            known,
+            barred: pools.barred_for(name),
+            others: parts.map(|part| (part.start(), part.end())).collect(),
+        }
+    }
+}
 
 /// Addresses that stand alike, next to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +86,8 @@ pub(super) enum Word {
     Reserved,
     Excluded,
     Gateway,
+    /// Another pool has it too.
+    Barred,
 }
 
 impl Word {
@@ -73,13 +99,14 @@ impl Word {
             Self::Reserved => "reserved",
             Self::Excluded => "excluded",
             Self::Gateway => "gateway",
+            Self::Barred => "barred",
         }
     }
 }
 
 /// How one address stands; nothing if the pool doesn't know it.
-pub(super) fn standing(known: &KnownPool, ip: IpAddr) -> Option<Standing> {
-    let pool = &known.pool;
+fn standing(view: &View<'_>, ip: IpAddr) -> Option<Standing> {
+    let (known, pool) = (view.known, &view.known.pool);
     let holding = known.held.get(&ip).cloned();
     let mut reserved_for = None;
     let (spec, why) = match pool.explain(ip) {
@@ -93,7 +120,13 @@ pub(super) fn standing(known: &KnownPool, ip: IpAddr) -> Option<Standing> {
             reserved_for = Some(node);
             (Word::Reserved, why)
         }
-        Status::StaticBand { .. } | Status::Dynamic { .. } => (Word::Free, None),
+        Status::StaticBand { .. } | Status::Dynamic { .. } => match view.barred.owner(ip) {
+            Some(owner) => (
+                Word::Barred,
+                Some(format!("{owner} has it too, so nobody gets it")),
+            ),
+            None => (Word::Free, None),
+        },
     };
     let status = match &holding {
         None => spec,
@@ -130,22 +163,22 @@ fn band(range: &Range, ip: IpAddr) -> Option<&'static str> {
 
 /// The rows of one family of a range, in order.
 pub(super) fn walk<'a>(
-    known: &'a KnownPool,
+    view: &'a View<'a>,
     range: &'a Range,
     part: &'a Part,
 ) -> impl Iterator<Item = Row> + 'a {
-    let edges = Edges::of(known, part);
+    let edges = Edges::of(view, part);
     let single = part.last_offset() < SMALL;
     let mut at = Some(0);
     std::iter::from_fn(move || {
         let first = at?;
         let from = part.address_at(first)?;
-        let standing = standing(known, from)?;
+        let standing = standing(view, from)?;
         let mut last = first;
         if !single {
             last = edges.before_next(first);
             while let Some(next) = part.address_at(last + 1)
-                && self::standing(known, next).as_ref() == Some(&standing)
+                && self::standing(view, next).as_ref() == Some(&standing)
             {
                 last = edges.before_next(last + 1);
             }
@@ -162,9 +195,9 @@ pub(super) fn walk<'a>(
 }
 
 /// The row of one address in each range that has it, or none.
-pub(super) fn at(known: &KnownPool, ip: IpAddr) -> Vec<Row> {
+pub(super) fn at(view: &View<'_>, ip: IpAddr) -> Vec<Row> {
     let ip = ip.to_canonical();
-    let Some(standing) = standing(known, ip) else {
+    let Some(standing) = standing(view, ip) else {
         return Vec::new();
     };
     let row = |range: &str, offsets| Row {
@@ -174,7 +207,8 @@ pub(super) fn at(known: &KnownPool, ip: IpAddr) -> Vec<Row> {
         last: ip,
         standing: standing.clone(),
     };
-    let rows: Vec<Row> = known
+    let rows: Vec<Row> = view
+        .known
         .pool
         .ranges()
         .iter()
@@ -198,7 +232,8 @@ struct Edges<'a> {
 }
 
 impl<'a> Edges<'a> {
-    fn of(known: &KnownPool, part: &'a Part) -> Self {
+    fn of(view: &View<'_>, part: &'a Part) -> Self {
+        let known = view.known;
         let mut edges = Self {
             part,
             begins: BTreeSet::new(),
@@ -229,6 +264,9 @@ impl<'a> Edges<'a> {
             .filter_map(|one| one.ip.parse().ok());
         let alone: Vec<IpAddr> = reserved.chain(known.held.keys().copied()).collect();
         alone.into_iter().for_each(|ip| edges.run(ip, ip));
+        view.others
+            .iter()
+            .for_each(|(first, last)| edges.run(*first, *last));
         for slice in &known.slices {
             edges.run(slice.cidr.network(), slice.cidr.broadcast());
         }

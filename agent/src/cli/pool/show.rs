@@ -6,20 +6,21 @@ use policy::pool::{PoolView, Range};
 use serde_json::{Map, Value, json};
 
 use super::explain::Explained;
-use super::rows::Row;
+use super::rows::{Row, View};
 use crate::cli::table::Table;
 use crate::ledger::Quarantined;
-use crate::pools::{KnownPool, Pools};
+use crate::pools::KnownPool;
 
 /// `status.capacity`, what is held, and `status.available`, counted in claims.
-fn counts(known: &KnownPool, pools: &Pools) -> (u128, u128, u128) {
-    let (taken, barred) = (known.taken(), pools.barred_for(known.pool.name()));
-    let view = PoolView {
+fn counts(view: &View<'_>) -> (u128, u128, u128) {
+    let known = view.known;
+    let taken = known.taken();
+    let counted = PoolView {
         pool: &known.pool,
         taken: &taken,
-        barred: &barred,
+        barred: &view.barred,
     };
-    let counts = view.counts();
+    let counts = counted.counts();
     (counts.capacity, held(known), counts.available)
 }
 
@@ -41,14 +42,17 @@ fn held(known: &KnownPool) -> u128 {
         .sum()
 }
 
-pub(super) fn table(explained: &Explained<'_>, pools: &Pools) -> String {
-    let known = explained.known;
+/// A table of one pool; `among` others, each row says whose it is.
+pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
+    let known = explained.view.known;
+    let name = known.pool.name();
+    let among = among && !explained.whole;
     let mut text = String::new();
     if explained.whole {
-        let (capacity, held, available) = counts(known, pools);
+        let (capacity, held, available) = counts(&explained.view);
         let mut head = Table::new(vec!["POOL", "CAPACITY", "HELD", "AVAILABLE"]);
         head.row(vec![
-            known.pool.name().to_owned(),
+            name.to_owned(),
             capacity.to_string(),
             held.to_string(),
             available.to_string(),
@@ -59,6 +63,9 @@ pub(super) fn table(explained: &Explained<'_>, pools: &Pools) -> String {
     let mut header = vec!["OFFSET", "ADDRESS", "STATUS", "BAND", "NODE", "DETAIL"];
     if several {
         header.insert(0, "RANGE");
+    }
+    if among {
+        header.insert(0, "POOL");
     }
     let mut body = Table::new(header);
     for row in &explained.rows {
@@ -75,6 +82,9 @@ pub(super) fn table(explained: &Explained<'_>, pools: &Pools) -> String {
         ];
         if several {
             cells.insert(0, row.range.clone());
+        }
+        if among {
+            cells.insert(0, name.to_owned());
         }
         body.row(cells);
     }
@@ -123,11 +133,11 @@ fn detail(row: &Row) -> String {
     parts.join("; ")
 }
 
-pub(super) fn document(explained: &Explained<'_>, pools: &Pools) -> Value {
+pub(super) fn document(explained: &Explained<'_>) -> Value {
     let mut fields = Map::new();
-    fields.insert("pool".into(), json!(explained.known.pool.name()));
+    fields.insert("pool".into(), json!(explained.view.known.pool.name()));
     if explained.whole {
-        let (capacity, held, available) = counts(explained.known, pools);
+        let (capacity, held, available) = counts(&explained.view);
         for (key, count) in [("capacity", capacity), ("held", held), ("available", available)] {
             fields.insert(key.into(), number(count));
         }
