@@ -37,7 +37,7 @@ fn commands_give_what_the_guide_shows() {
     let commands = commands(&guide);
     assert!(commands.len() >= 8, "{commands:?}");
     let mut differ = Vec::new();
-    let mut updated = guide.clone();
+    let mut updated = guide;
     for (command, shown) in commands {
         let ran = line(&examples, &command);
         let actual = ran.stderr + &ran.stdout;

@@ -166,7 +166,7 @@ fn update(folder: &Path, actual: &Ran) {
         if text.is_empty() {
             fs::remove_file(path).ok();
         } else {
-            fs::write(path, text).unwrap();
+            fs::write(path, text).expect(file);
         }
     };
     write("stdout", &actual.stdout);

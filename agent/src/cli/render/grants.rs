@@ -259,7 +259,7 @@ impl Claim<'_> {
     }
 }
 
-/// Nothing if there is no address.
+/// The first address and the first of the other family; nothing if there is none.
 fn granted(given: &[Given], range: &str, attributes: &BTreeMap<String, String>) -> Option<Granted> {
     let mut addresses = given.iter().filter_map(|one| {
         Some(GrantedAddress {
@@ -267,9 +267,11 @@ fn granted(given: &[Given], range: &str, attributes: &BTreeMap<String, String>) 
             gateway: one.gateway,
         })
     });
+    let address = addresses.next()?;
+    let other = |one: &GrantedAddress| one.address.addr().is_ipv4() != address.address.addr().is_ipv4();
     Some(Granted {
-        address: addresses.next()?,
-        second: addresses.next(),
+        second: addresses.find(other),
+        address,
         range: range.to_owned(),
         attributes: attributes.clone(),
     })
