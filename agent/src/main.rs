@@ -1,2 +1,7 @@
-//! The one binary, `berth`.
-fn main() {}
+//! `berth`, the binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    agent::cli::run()
+}

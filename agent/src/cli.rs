@@ -1,0 +1,89 @@
+//! The command line: a file per verb.
+//!
+//! Owns arguments, what is printed and exit codes: 0 done, 1 refused or failed, 2 used wrongly. Answers go to stdout,
+//! warnings and errors to stderr, an error's whole chain once. The verbs here work on files: no cluster, no root, nothing
+//! is changed.
+
+mod crds;
+mod input;
+mod manifest;
+mod output;
+mod plan;
+mod pool;
+mod render;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use thiserror::Error;
+
+/// Berth gives every host its own static address from a shared pool.
+#[derive(Debug, Parser)]
+#[command(
+    name = "berth",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
+#[command(after_help = EXAMPLES)]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  berth render -f policy.yaml --current state.yaml --pool pool.yaml --node node01
+  berth plan -f desired.yaml --current state.yaml
+  berth pool explain -f pool.yaml
+  berth crds | kubectl apply -f -
+
+A file argument of '-' is standard input.
+Exit codes: 0 done, 1 refused or failed, 2 used wrongly.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Render(render::Args),
+    Plan(plan::Args),
+    Pool(pool::Args),
+    Crds(crds::Args),
+}
+
+/// What was asked for can't be: the arguments, not the files, are wrong.
+#[derive(Debug, Error)]
+enum UsageError {
+    #[error("'-' is standard input, and can be given only once")]
+    StdinTwice,
+    #[error("capture {capture:?} asks pool {pool} for an address: say for which node with --node NAME")]
+    NodeMissing { capture: String, pool: String },
+    #[error("capture {capture:?} looks at the host's network: give its state with --current FILE")]
+    CurrentMissing { capture: String },
+    #[error("pool {pool} has several ranges, each with offsets of its own: say which with --range ({})", .ranges.join(", "))]
+    RangeMissing { pool: String, ranges: Vec<String> },
+    #[error("no range is called {range}; there is: {}", .known.join(", "))]
+    NoSuchRange { range: String, known: Vec<String> },
+    #[error("no kind is called {name}; there is: {}", .known.join(", "))]
+    NoSuchKind { name: String, known: Vec<&'static str> },
+}
+
+/// Runs the program with the arguments of the process.
+pub fn run() -> ExitCode {
+    let done = match Args::parse().verb {
+        Verb::Render(args) => render::run(&args),
+        Verb::Plan(args) => plan::run(&args),
+        Verb::Pool(args) => pool::run(&args),
+        Verb::Crds(args) => crds::run(&args),
+    };
+    match done.and_then(|text| output::answer(&text)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(&error);
+            if error.is::<UsageError>() {
+                output::hint("For more information, try '--help'.");
+                return ExitCode::from(2);
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

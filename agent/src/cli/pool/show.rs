@@ -1,0 +1,204 @@
+//! An explained pool as a table for people and as a document for programs.
+
+use std::net::IpAddr;
+
+use policy::pool::{PoolView, Range};
+use serde_json::{Map, Value, json};
+
+use super::explain::Explained;
+use super::rows::{Row, View};
+use crate::cli::table::Table;
+use crate::ledger::Quarantined;
+use crate::pools::KnownPool;
+
+/// `status.capacity`, what is held, and `status.available`, counted in claims.
+fn counts(view: &View<'_>) -> (u128, u128, u128) {
+    let known = view.known;
+    let taken = known.taken();
+    let counted = PoolView {
+        pool: &known.pool,
+        taken: &taken,
+        barred: &view.barred,
+    };
+    let counts = counted.counts();
+    (counts.capacity, held(known), counts.available)
+}
+
+/// Claims that are held: a dual-stack range gives two addresses to one.
+fn held(known: &KnownPool) -> u128 {
+    let in_range = |range: &Range, v4: bool| {
+        let of = |ip: &&IpAddr| {
+            ip.is_ipv4() == v4
+                && known
+                    .pool
+                    .range_of(**ip)
+                    .is_some_and(|other| other.name() == range.name())
+        };
+        known.held.keys().filter(of).count() as u128
+    };
+    let ranges = known.pool.ranges().iter();
+    ranges
+        .map(|range| in_range(range, true).max(in_range(range, false)))
+        .sum()
+}
+
+/// A table of one pool; `among` others, each row says whose it is.
+pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
+    let known = explained.view.known;
+    let name = known.pool.name();
+    let among = among && !explained.whole;
+    let mut text = String::new();
+    if explained.whole {
+        let (capacity, held, available) = counts(&explained.view);
+        let mut head = Table::new(vec!["POOL", "CAPACITY", "HELD", "AVAILABLE"]);
+        head.row(vec![
+            name.to_owned(),
+            capacity.to_string(),
+            held.to_string(),
+            available.to_string(),
+        ]);
+        text = head.print() + "\n";
+    }
+    let several = known.pool.ranges().len() > 1;
+    let mut header = vec!["OFFSET", "ADDRESS", "STATUS", "BAND", "NODE", "DETAIL"];
+    if several {
+        header.insert(0, "RANGE");
+    }
+    if among {
+        header.insert(0, "POOL");
+    }
+    let mut body = Table::new(header);
+    for row in &explained.rows {
+        let mut cells = vec![
+            row.offsets.map_or_else(
+                || "-".to_owned(),
+                |(first, last)| span(first, last, first == last),
+            ),
+            span(row.first, row.last, row.first == row.last),
+            row.standing.status.as_str().to_owned(),
+            row.standing.band.unwrap_or("-").to_owned(),
+            row.standing.node().unwrap_or("-").to_owned(),
+            detail(row),
+        ];
+        if several {
+            cells.insert(0, row.range.clone());
+        }
+        if among {
+            cells.insert(0, name.to_owned());
+        }
+        body.row(cells);
+    }
+    text += &body.print();
+    if let Some((left, from)) = explained.more {
+        text += &format!(
+            "… {left} more addresses, from {from} on; ask for one with --offset or --ip, or for more rows with --limit\n"
+        );
+    }
+    text
+}
+
+fn span<T: std::fmt::Display>(first: T, last: T, one: bool) -> String {
+    if one {
+        first.to_string()
+    } else {
+        format!("{first} - {last}")
+    }
+}
+
+fn detail(row: &Row) -> String {
+    let standing = &row.standing;
+    let mut parts = Vec::new();
+    if let Some(holding) = &standing.holding {
+        match &holding.by {
+            None => parts.push("holder unknown".to_owned()),
+            Some(by) => {
+                let named = [("policy", &by.policy), ("capture", &by.capture)];
+                let named = named.into_iter().filter(|(_, name)| !name.is_empty());
+                let named: Vec<String> = named.map(|(word, name)| format!("{word} {name}")).collect();
+                parts.extend(Some(named.join(", ")).filter(|named| !named.is_empty()));
+            }
+        }
+        if let Some(Quarantined { reason, until }) = &holding.quarantined {
+            parts.extend(Some(reason).filter(|reason| !reason.is_empty()).cloned());
+            parts.extend(until.as_ref().map(|until| format!("until {until}")));
+        }
+    }
+    parts.extend(standing.why.clone());
+    if let Some((cidr, node)) = &standing.slice {
+        parts.push(format!("slice {cidr} of {node}"));
+    }
+    if standing.draining {
+        parts.push(format!("range {} drains", row.range));
+    }
+    parts.join("; ")
+}
+
+pub(super) fn document(explained: &Explained<'_>) -> Value {
+    let mut fields = Map::new();
+    fields.insert("pool".into(), json!(explained.view.known.pool.name()));
+    if explained.whole {
+        let (capacity, held, available) = counts(&explained.view);
+        for (key, count) in [("capacity", capacity), ("held", held), ("available", available)] {
+            fields.insert(key.into(), number(count));
+        }
+    }
+    fields.insert("rows".into(), explained.rows.iter().map(row).collect());
+    if let Some((left, from)) = explained.more {
+        fields.insert("more".into(), json!({"addresses": number(left), "from": from}));
+    }
+    Value::Object(fields)
+}
+
+fn row(row: &Row) -> Value {
+    let standing = &row.standing;
+    let mut fields = Map::new();
+    fields.insert("range".into(), json!(row.range));
+    if let Some((first, last)) = row.offsets {
+        fields.insert("offset".into(), number(first));
+        if first != last {
+            fields.insert("lastOffset".into(), number(last));
+        }
+    }
+    fields.insert("address".into(), json!(row.first));
+    if row.first != row.last {
+        fields.insert("lastAddress".into(), json!(row.last));
+    }
+    fields.insert("status".into(), json!(standing.status.as_str()));
+    let mut text = |key: &str, value: Option<&str>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            fields.insert(key.to_owned(), json!(value));
+        }
+    };
+    text("band", standing.band);
+    text("node", standing.node());
+    if let Some(holding) = &standing.holding {
+        let by = holding.by.as_ref();
+        text("policy", by.map(|by| by.policy.as_str()));
+        text("capture", by.map(|by| by.capture.as_str()));
+        let quarantined = holding.quarantined.as_ref();
+        text(
+            "reason",
+            quarantined.map(|quarantined| quarantined.reason.as_str()),
+        );
+        text(
+            "until",
+            quarantined.and_then(|quarantined| quarantined.until.as_deref()),
+        );
+    }
+    text("why", standing.why.as_deref());
+    if let Some((cidr, node)) = &standing.slice {
+        fields.insert("slice".into(), json!({"cidr": cidr.to_string(), "node": node}));
+    }
+    if standing.draining {
+        fields.insert("draining".into(), json!(true));
+    }
+    Value::Object(fields)
+}
+
+/// A number where every JSON reader keeps it exact, else text.
+fn number(n: u128) -> Value {
+    match u64::try_from(n) {
+        Ok(small) if small < 1 << 53 => json!(small),
+        _ => json!(n.to_string()),
+    }
+}

@@ -1,0 +1,182 @@
+//! What a golden can't show: pipes that close, help, versions, and answers as input.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::{berth, fixtures, line};
+
+#[test]
+fn crds_are_those_in_the_repository() {
+    let ran = line(&fixtures(), "berth crds");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let folder = fixtures().join("../../../crds/yaml");
+    let kinds = [
+        "ippool",
+        "ipslice",
+        "networkconfigurationpolicy",
+        "networkconfigurationenactment",
+        "networkstate",
+    ];
+    let files = kinds.map(|kind| fs::read_to_string(folder.join(format!("node{kind}.yaml"))).unwrap());
+    assert_eq!(ran.stdout, files.join("---\n"));
+}
+
+#[test]
+fn one_crd_by_name() {
+    let ran = line(&fixtures(), "berth crds --name NodeIPPool");
+    let file = fs::read_to_string(fixtures().join("../../../crds/yaml/nodeippool.yaml")).unwrap();
+    assert_eq!((ran.code, ran.stdout), (0, file));
+}
+
+/// `berth crds | head -1`: who stops reading has what they wanted.
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("crds")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+/// A full disk is one.
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("crds")
+        .stdout(full)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.starts_with("error: can't write the answer\n  "),
+        "{stderr}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn every_verb_has_help_with_examples() {
+    for verb in ["", "render", "plan", "pool explain", "crds"] {
+        let ran = line(&fixtures(), &format!("berth {verb} --help"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{verb}");
+        assert!(
+            ran.stdout.contains("Examples:\n  berth "),
+            "{verb}: {}",
+            ran.stdout
+        );
+        assert!(
+            ran.stdout.contains(&format!("berth {verb}")),
+            "{verb}: {}",
+            ran.stdout
+        );
+    }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let ran = line(&fixtures(), "berth --version");
+    let expected = format!("berth {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!((ran.code, ran.stdout), (0, expected));
+}
+
+#[test]
+fn wrong_usage_is_2() {
+    let wrong = [
+        "berth",
+        "berth paint",
+        "berth render",
+        "berth render -f a -o table",
+        "berth render -f a --node-labels a=b",
+        "berth plan -f a",
+        "berth pool",
+        "berth pool explain",
+        "berth pool explain -f a --offset -1",
+    ];
+    for text in wrong {
+        let ran = line(&fixtures(), text);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{text}: {}", ran.stderr);
+        assert!(!ran.stderr.is_empty(), "{text}");
+    }
+}
+
+/// JSON is YAML, so an answer in either form is good input, and says the same.
+#[test]
+fn answers_are_input_in_both_forms() {
+    let render =
+        "berth render -f seeds/ipam.yaml --pool seeds/traffic-1.yaml seeds/traffic-2.yaml --node node01";
+    let plan = "berth plan -f - --current seeds/state.yaml -o json";
+    let yaml = line(&fixtures(), &format!("{render} | {plan}"));
+    let json = line(&fixtures(), &format!("{render} -o json | {plan}"));
+    assert_eq!((yaml.code, yaml.stderr.as_str()), (0, ""));
+    assert_eq!(yaml, json);
+    let steps: Value = serde_json::from_str(&yaml.stdout).unwrap();
+    assert_eq!(steps["steps"].as_array().map(Vec::len), Some(3));
+}
+
+/// R53: chosen by hash, not by chance.
+#[test]
+fn the_same_input_gives_the_same_answer() {
+    let render = "berth render -f more/one-pool.yaml --pool more/holders.yaml --node node10";
+    assert_eq!(line(&fixtures(), render), line(&fixtures(), render));
+}
+
+/// R24, D16: in a pool that lists only offsets nobody is known, so nobody's address is used again.
+#[test]
+fn what_is_held_by_nobody_known_is_not_given() {
+    for node in ["node01", "node02", "node03", "node04"] {
+        let ran = line(
+            &fixtures(),
+            &format!("berth render -f more/one-pool.yaml --pool seeds/traffic-1.yaml --node {node} -o json"),
+        );
+        let state: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let ip = state["interfaces"][0]["ipv4"]["address"][0]["ip"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(
+            ["10.10.10.9", "10.10.10.10"].contains(&ip.as_str()),
+            "{node}: {ip}"
+        );
+    }
+}
+
+/// Rows are found by their edges, and none is lost between them: together they are the range, once.
+#[test]
+fn rows_cover_a_range_without_a_row_per_address() {
+    let ran = line(&fixtures(), "berth pool explain -f more/octets-16.yaml -o json");
+    let explained: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let rows = explained["rows"].as_array().unwrap();
+    // 255 octets with something free, as many gaps between 256 octets, and the excluded one: with the ends before and
+    // after it, it is three rows in place of two gaps.
+    assert_eq!(rows.len(), 511);
+    let mut next = 0;
+    let mut free = 0;
+    for row in rows {
+        let first = row["offset"].as_u64().unwrap();
+        let last = row.get("lastOffset").map_or(first, |last| last.as_u64().unwrap());
+        assert_eq!(first, next, "{row}");
+        next = last + 1;
+        free += if row["status"] == "free" {
+            last - first + 1
+        } else {
+            0
+        };
+    }
+    assert_eq!(next, (1 << 16) - 2);
+    assert_eq!(explained["available"].as_u64(), Some(free));
+}
+
+#[test]
+fn nothing_on_standard_input() {
+    let ran = berth(&fixtures(), &["render", "-f", "-"], b"");
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    assert_eq!(ran.stderr, "error: standard input: there is no document in it\n");
+}

@@ -1,0 +1,62 @@
+//! The guide is true: every command in it gives the output that it shows.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::line;
+
+fn docs() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs")
+}
+
+/// `(command, what the terminal shows)` of each `$ berth …` in the guide's console blocks.
+fn commands(guide: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    for text in guide.lines() {
+        if let Some(fence) = text.strip_prefix("```") {
+            inside = !inside && fence == "console";
+        } else if !inside {
+            continue;
+        } else if let Some(command) = text.strip_prefix("$ ") {
+            found.push((command.to_owned(), String::new()));
+        } else if let Some((_, output)) = found.last_mut() {
+            output.push_str(text);
+            output.push('\n');
+        }
+    }
+    found
+}
+
+/// Warnings come before the answer, as on a terminal. `UPDATE_GOLDENS=1` writes the guide's output anew.
+#[test]
+fn commands_give_what_the_guide_shows() {
+    let path = docs().join("guide/files.md");
+    let guide = fs::read_to_string(&path).unwrap();
+    let examples = docs().join("examples");
+    let commands = commands(&guide);
+    assert!(commands.len() >= 8, "{commands:?}");
+    let mut differ = Vec::new();
+    let mut updated = guide;
+    for (command, shown) in commands {
+        let ran = line(&examples, &command);
+        let actual = ran.stderr + &ran.stdout;
+        if actual != shown {
+            updated = updated.replacen(
+                &format!("$ {command}\n{shown}"),
+                &format!("$ {command}\n{actual}"),
+                1,
+            );
+            differ.push(format!("$ {command}\n{actual}"));
+        }
+    }
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
+        fs::write(&path, updated).unwrap();
+    } else {
+        assert!(
+            differ.is_empty(),
+            "the guide shows something else than:\n{}",
+            differ.join("\n")
+        );
+    }
+}

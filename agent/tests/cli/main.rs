@@ -1,0 +1,6 @@
+//! The real binary, on files: what it prints, where, and its exit codes.
+
+mod behaviour;
+mod docs;
+mod goldens;
+mod support;
