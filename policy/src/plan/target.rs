@@ -3,7 +3,7 @@
 //! What the document doesn't mention stays as observed. Everything that can't be is collected with its path;
 //! nothing is reported twice.
 
-mod ip;
+pub(super) mod ip;
 mod links;
 mod ports;
 pub(super) mod routes;

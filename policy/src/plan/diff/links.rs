@@ -212,13 +212,29 @@ impl Walk<'_> {
         let Some(kind) = to.links.get(&controller).map(|l| l.kind.clone()) else {
             return;
         };
-        if kind.spec().ports == PortStyle::Bond && now.up {
-            self.step(Step::SetDown { link: link.clone() });
+        if kind.spec().ports == PortStyle::Bond {
+            if now.up {
+                self.step(Step::SetDown { link: link.clone() });
+            }
+            self.bases_up(wanted, to);
         }
         self.step(Step::Attach {
             link: link.clone(),
             controller,
         });
+    }
+
+    /// A bond opens its ports as it takes them, so what they sit on has to be up by then.
+    fn bases_up(&mut self, wanted: &Link, to: &Observed) {
+        let mut bases = Vec::new();
+        let mut next = wanted.base.as_ref();
+        while let Some(base) = next.and_then(|b| to.links.get(b)).filter(|_| bases.len() < to.links.len()) {
+            bases.push(base);
+            next = base.base.as_ref();
+        }
+        for base in bases.into_iter().rev() {
+            self.up(base);
+        }
     }
 
     fn up(&mut self, wanted: &Link) {
