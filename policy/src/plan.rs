@@ -73,9 +73,7 @@ pub fn plan(observed: &Observed, desired: &Desired) -> Result<Plan, PlanError> {
     if outcome.failures.is_empty() {
         Ok(Plan { steps: outcome.steps })
     } else {
-        Err(PlanError {
-            problems: outcome.failures,
-        })
+        Err(PlanError::new(outcome.failures))
     }
 }
 

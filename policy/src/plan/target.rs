@@ -57,9 +57,7 @@ pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Observed,
     if merge.problems.is_empty() {
         Ok(merge.state)
     } else {
-        Err(PlanError {
-            problems: merge.problems,
-        })
+        Err(PlanError::new(merge.problems))
     }
 }
 

@@ -58,19 +58,34 @@ fn comparable(state: &Observed) -> Observed {
 fn difference(found: &Observed, wanted: &Observed) -> String {
     let lines = |state: &Observed| -> Vec<String> {
         let mut lines = Vec::new();
-        flatten(&serde_json::to_value(state).expect("prints"), String::new(), &mut lines);
+        flatten(
+            &serde_json::to_value(state).expect("prints"),
+            String::new(),
+            &mut lines,
+        );
         lines
     };
     let (found, wanted) = (lines(found), lines(wanted));
-    let extra = found.iter().filter(|l| !wanted.contains(l)).map(|l| format!("+ {l}\n"));
-    let missing = wanted.iter().filter(|l| !found.contains(l)).map(|l| format!("- {l}\n"));
+    let extra = found
+        .iter()
+        .filter(|l| !wanted.contains(l))
+        .map(|l| format!("+ {l}\n"));
+    let missing = wanted
+        .iter()
+        .filter(|l| !found.contains(l))
+        .map(|l| format!("- {l}\n"));
     extra.chain(missing).collect()
 }
 
 fn flatten(value: &Value, path: String, lines: &mut Vec<String>) {
     match value {
-        Value::Object(map) => map.iter().for_each(|(k, v)| flatten(v, format!("{path}.{k}"), lines)),
-        Value::Array(list) => list.iter().enumerate().for_each(|(i, v)| flatten(v, format!("{path}[{i}]"), lines)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(k, v)| flatten(v, format!("{path}.{k}"), lines)),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(i, v)| flatten(v, format!("{path}[{i}]"), lines)),
         leaf => lines.push(format!("{path} = {leaf}")),
     }
 }

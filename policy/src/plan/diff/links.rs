@@ -79,6 +79,8 @@ impl Walk<'_> {
             if wanted.ignored || !wanted.kind.is_virtual() {
                 continue;
             }
+            self.made.insert(name.clone());
+            self.made.extend(wanted.peer.clone());
             self.step(Step::CreateLink {
                 link: name.clone(),
                 kind: wanted.kind.clone(),
@@ -228,7 +230,10 @@ impl Walk<'_> {
     fn bases_up(&mut self, wanted: &Link, to: &Observed) {
         let mut bases = Vec::new();
         let mut next = wanted.base.as_ref();
-        while let Some(base) = next.and_then(|b| to.links.get(b)).filter(|_| bases.len() < to.links.len()) {
+        while let Some(base) = next
+            .and_then(|b| to.links.get(b))
+            .filter(|_| bases.len() < to.links.len())
+        {
             bases.push(base);
             next = base.base.as_ref();
         }
@@ -237,9 +242,10 @@ impl Walk<'_> {
         }
     }
 
+    /// A new link is brought up by name even where it would come up with what it sits on.
     fn up(&mut self, wanted: &Link) {
         let down = self.now(wanted).is_some_and(|now| !now.up);
-        if wanted.up && down {
+        if wanted.up && (down || self.made.remove(&wanted.name)) {
             self.step(Step::SetUp {
                 link: wanted.name.clone(),
             });

@@ -46,7 +46,9 @@ pub(super) fn create(state: &mut Observed, mut link: Link) -> Result<(), MemoryE
         link.mtu = get(state, base)?.mtu;
     }
     if link.kind == LinkKind::LinuxBridge {
-        link.options.entry(VLAN_FILTERING.name()).or_insert(OptValue::Bool(false));
+        link.options
+            .entry(VLAN_FILTERING.name())
+            .or_insert(OptValue::Bool(false));
     }
     if let (LinkKind::Veth, Some(peer)) = (&link.kind, &link.peer) {
         let mut other = Link::new(peer.clone(), LinkKind::Veth);
@@ -98,8 +100,12 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
     }
     let kind = link.kind.clone();
     let bridges = style == PortStyle::Bridge && kind == LinkKind::LinuxBridge;
-    if bridges || style == PortStyle::None || kind == LinkKind::Loopback || rests_on(state, name, controller) {
-        return Err(MemoryError::Loop { link: name.clone(), controller: controller.clone() });
+    if bridges || style == PortStyle::None || kind == LinkKind::Loopback || rests_on(state, name, controller)
+    {
+        return Err(MemoryError::Loop {
+            link: name.clone(),
+            controller: controller.clone(),
+        });
     }
     let link = get(state, name)?;
     if style == PortStyle::Bond && link.up {
@@ -107,10 +113,14 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
     }
     let base = link.base.clone().filter(|_| follows(link));
     if style == PortStyle::Bond
-        && let Some(base) = base.and_then(|b| state.links.get(&b)).filter(|b| !b.up && !b.ignored)
+        && let Some(base) = base
+            .and_then(|b| state.links.get(&b))
+            .filter(|b| !b.up && !b.ignored)
     {
         // The bond opens its ports itself, and this one can't be.
-        return Err(MemoryError::LinkDown { link: base.name.clone() });
+        return Err(MemoryError::LinkDown {
+            link: base.name.clone(),
+        });
     }
     let link = get(state, name)?;
     link.controller = Some(controller.clone());
@@ -131,10 +141,15 @@ fn rests_on(state: &Observed, upper: &IfName, lower: &IfName) -> bool {
         if name == *lower {
             return true;
         }
-        let Some(link) = state.links.get(&name).filter(|_| seen.insert(name.clone())) else { continue };
+        let Some(link) = state.links.get(&name).filter(|_| seen.insert(name.clone())) else {
+            continue;
+        };
         below.extend(link.base.clone());
         if link.kind.spec().ports != PortStyle::None {
-            let ports = state.links.values().filter(|l| l.controller.as_ref() == Some(&name));
+            let ports = state
+                .links
+                .values()
+                .filter(|l| l.controller.as_ref() == Some(&name));
             below.extend(ports.map(|l| l.name.clone()));
         }
     }

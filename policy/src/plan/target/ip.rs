@@ -117,7 +117,12 @@ fn listed(wanted: &DesiredIp, address: &Address) -> bool {
 
 /// The addresses in the order the kernel will keep them: as listed, with those that are not Berth's left after
 /// the address they follow now.
-pub(in crate::plan) fn arrange(found: &[Address], list: &[DesiredAddress], kind: &LinkKind, family: Family) -> Vec<Address> {
+pub(in crate::plan) fn arrange(
+    found: &[Address],
+    list: &[DesiredAddress],
+    kind: &LinkKind,
+    family: Family,
+) -> Vec<Address> {
     let keeps = |a: &Address| a.is_foreign() || is_fixed(kind, a);
     let mut wanted: Vec<Address> = Vec::new();
     for entry in list {

@@ -100,7 +100,10 @@ impl Merge<'_> {
                 (&doc.name, format!("interfaces[{}].{field}", doc.index)),
             );
             // A card that is to be absent stays on the host, but not for use.
-            let absent = self.docs.get(&entry.name).is_some_and(|d| d.state == LinkState::Absent);
+            let absent = self
+                .docs
+                .get(&entry.name)
+                .is_some_and(|d| d.state == LinkState::Absent);
             if absent || entry.name == doc.name || !self.state.links.contains_key(&entry.name) {
                 let (controller, port) = (doc.name.clone(), entry.name.clone());
                 self.link_problem(doc, &field, ProblemKind::UnknownPort { controller, port });

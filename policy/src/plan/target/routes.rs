@@ -67,7 +67,10 @@ impl Merge<'_> {
             family == Family::Ipv6 && !link.ipv6.enabled && observed.is_none_or(|o| o.ipv6.enabled);
         // Where there was no address IPv4 was off already, and a route that is there may stay.
         let had = family == Family::Ipv4 && observed.is_none_or(|o| !o.ipv4.addresses.is_empty());
-        let said = self.wanted(dev).and_then(|d| d.ip(family)).is_some_and(|ip| ip.enabled == Some(false));
+        let said = self
+            .wanted(dev)
+            .and_then(|d| d.ip(family))
+            .is_some_and(|ip| ip.enabled == Some(false));
         let said_off = said && had;
         !went_down && !went_off && !said_off
     }

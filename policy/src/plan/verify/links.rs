@@ -225,7 +225,11 @@ impl Check<'_> {
     fn addresses(&mut self, path: &str, wanted: &[DesiredAddress], found: &[Address], kind: &LinkKind) {
         let asked = |a: &Address| wanted.iter().any(|w| w.ip == a.ip && w.prefix == a.prefix);
         let theirs = |a: &Address| a.is_foreign() || is_fixed(kind, a);
-        let order = match found.first().map(Address::family).or(wanted.first().map(|w| Family::of(&w.ip))) {
+        let order = match found
+            .first()
+            .map(Address::family)
+            .or(wanted.first().map(|w| Family::of(&w.ip)))
+        {
             Some(family) => arrange(found, wanted, kind, family),
             None => return,
         };
