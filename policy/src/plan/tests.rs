@@ -58,11 +58,7 @@ fn comparable(state: &Observed) -> Observed {
 fn difference(found: &Observed, wanted: &Observed) -> String {
     let lines = |state: &Observed| -> Vec<String> {
         let mut lines = Vec::new();
-        flatten(
-            &serde_json::to_value(state).expect("prints"),
-            String::new(),
-            &mut lines,
-        );
+        flatten(&serde_json::to_value(state).expect("prints"), "", &mut lines);
         lines
     };
     let (found, wanted) = (lines(found), lines(wanted));
@@ -77,15 +73,15 @@ fn difference(found: &Observed, wanted: &Observed) -> String {
     extra.chain(missing).collect()
 }
 
-fn flatten(value: &Value, path: String, lines: &mut Vec<String>) {
+fn flatten(value: &Value, path: &str, lines: &mut Vec<String>) {
     match value {
         Value::Object(map) => map
             .iter()
-            .for_each(|(k, v)| flatten(v, format!("{path}.{k}"), lines)),
+            .for_each(|(k, v)| flatten(v, &format!("{path}.{k}"), lines)),
         Value::Array(list) => list
             .iter()
             .enumerate()
-            .for_each(|(i, v)| flatten(v, format!("{path}[{i}]"), lines)),
+            .for_each(|(i, v)| flatten(v, &format!("{path}[{i}]"), lines)),
         leaf => lines.push(format!("{path} = {leaf}")),
     }
 }

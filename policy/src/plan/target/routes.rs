@@ -211,8 +211,6 @@ impl Merge<'_> {
             .is_some_and(|d| d.state == crate::state::LinkState::Ignore);
         let kind = match self.state.links.get(dev) {
             None => ProblemKind::RouteLinkMissing { name },
-            // What is already so may be said again: a state that was shown asks for nothing.
-            Some(_) if self.already(entry) => return,
             Some(link) if link.ignored || ignored_here => ProblemKind::RouteLinkIgnored { name },
             Some(link) if !link.up => ProblemKind::RouteLinkDown { name },
             Some(link) if family == Family::Ipv6 && !link.ipv6.enabled => {
@@ -220,6 +218,10 @@ impl Merge<'_> {
             }
             Some(_) => return,
         };
+        // What is already so may be said again: a state that was shown asks for nothing.
+        if self.state.links.contains_key(dev) && self.already(entry) {
+            return;
+        }
         self.problem(format!("routes.config[{}].next-hop-interface", entry.index), kind);
     }
 
