@@ -5,7 +5,7 @@
 //! together they are the whole of it. So changing a next hop needs no "absent" beside it.
 
 use super::Merge;
-use crate::plan::error::ProblemKind;
+use crate::plan::error::{Problem, ProblemKind};
 use crate::plan::reach::Direct;
 use crate::state::route::MAIN_TABLE;
 use crate::state::{
@@ -120,7 +120,9 @@ impl Merge<'_> {
         }
         let mut said: BTreeSet<RouteKey> = BTreeSet::new();
         let mut dead: BTreeSet<usize> = BTreeSet::new();
-        for ((place, metric), entries) in &groups {
+        // Entries that name their metric first: one that doesn't may take up with what is then there.
+        let (exact, open): (Vec<_>, Vec<_>) = groups.iter().partition(|((_, metric), _)| metric.is_some());
+        for ((place, metric), entries) in exact.into_iter().chain(open) {
             let (first, rest) = match entries.split_first() {
                 Some(split) => split,
                 None => continue,
@@ -144,6 +146,14 @@ impl Merge<'_> {
             dead.extend(same);
             let mut route = found.map_or_else(|| fresh(*place, metric), |i| self.state.routes[i].clone());
             let together = said.contains(&route.key());
+            if together && route.kind != kind {
+                let path = format!("routes.config[{}].route-type", first.index);
+                let first = "another entry with this destination and metric".into();
+                self.problems.push(Problem {
+                    path,
+                    kind: ProblemKind::RouteConflict { first },
+                });
+            }
             fill(&mut route, kind, &hops, entries, together);
             said.insert(route.key());
             match found {

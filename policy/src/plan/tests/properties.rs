@@ -47,7 +47,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(config(8000))]
+    #![proptest_config(config(400))]
 
     #[test]
     fn a_plan_brings_about_what_was_asked_and_then_there_is_nothing_to_do(bytes in bytes()) {
