@@ -215,10 +215,13 @@ impl Walk<'_> {
             return;
         };
         if kind.spec().ports == PortStyle::Bond {
-            if now.up {
+            // In this order: a vlan comes up with what it sits on.
+            self.bases_up(wanted, to);
+            if self.work.links.get(link).is_some_and(|now| now.up) {
                 self.step(Step::SetDown { link: link.clone() });
             }
-            self.bases_up(wanted, to);
+            // The bond itself brings its ports up.
+            self.made.remove(link);
         }
         self.step(Step::Attach {
             link: link.clone(),

@@ -4,6 +4,8 @@
 //! Table, destination and metric make a route: entries of a document that share them are its next hops, and
 //! together they are the whole of it. So changing a next hop needs no "absent" beside it.
 
+mod filter;
+
 use super::Merge;
 use crate::plan::error::{Problem, ProblemKind};
 use crate::plan::reach::Direct;
@@ -15,6 +17,8 @@ use ipnet::IpNet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+pub(in crate::plan) use filter::matches;
+
 type Place = (u32, IpNet);
 
 impl Merge<'_> {
@@ -22,7 +26,7 @@ impl Merge<'_> {
         let named: BTreeSet<Place> = desired.routes.iter().filter_map(place).collect();
         self.keep_routes(&named);
         for filter in desired.routes.iter().filter(|r| r.absent) {
-            remove(&mut self.state.routes, filter);
+            filter::remove(&mut self.state.routes, filter);
         }
         self.add_routes(desired);
     }
@@ -361,44 +365,4 @@ fn fill(
         route.source = first.source.or(route.source);
         route.mtu = first.mtu.or(route.mtu);
     }
-}
-
-/// Takes away what a filter means: single next hops, and the route with its last one. Only routes that
-/// somebody wrote.
-fn remove(routes: &mut Vec<Route>, filter: &DesiredRoute) {
-    routes.retain_mut(|route| {
-        if !route.protocol.is_config() || !matches_route(filter, route) {
-            return true;
-        }
-        if route.next_hops.is_empty() {
-            return filter.dev.is_some() || filter.via.flatten().is_some();
-        }
-        route.next_hops.retain(|hop| !matches_hop(filter, hop));
-        !route.next_hops.is_empty()
-    });
-}
-
-/// Whether anything of a route is what a filter means.
-pub(in crate::plan) fn matches(filter: &DesiredRoute, route: &Route) -> bool {
-    route.protocol.is_config()
-        && matches_route(filter, route)
-        && match route.next_hops.as_slice() {
-            [] => filter.dev.is_none() && filter.via.flatten().is_none(),
-            hops => hops.iter().any(|hop| matches_hop(filter, hop)),
-        }
-}
-
-fn matches_route(filter: &DesiredRoute, route: &Route) -> bool {
-    filter.destination.is_none_or(|d| d == route.destination)
-        && filter.metric.is_none_or(|m| m == route.metric)
-        && filter.table.is_none_or(|t| t == route.table)
-        && filter.kind.is_none_or(|k| k == route.kind)
-        && filter.source.is_none_or(|s| Some(s) == route.source)
-        && filter.mtu.is_none_or(|m| Some(m) == route.mtu)
-}
-
-fn matches_hop(filter: &DesiredRoute, hop: &NextHop) -> bool {
-    filter.dev.as_ref().is_none_or(|d| *d == hop.dev)
-        && filter.via.is_none_or(|via| via == hop.via)
-        && filter.weight.is_none_or(|w| w == hop.weight)
 }
