@@ -128,6 +128,10 @@ pub(in crate::plan) fn arrange(
     for entry in list {
         let mut address = Address::new(entry.ip, entry.prefix);
         let known = found.iter().find(|a| a.same(&address));
+        if known.is_some_and(keeps) {
+            // Named or not, it stays where it is: below.
+            continue;
+        }
         match known {
             Some(known) => address = known.clone(),
             None if entry.pooled => address.protocol = Some(AddressProtocol::BERTH),
