@@ -119,9 +119,10 @@ impl Walk<'_> {
     }
 }
 
-/// Stays where it is: not Berth's, and wanted.
+/// Stays where it is: not Berth's, and wanted as such. A lease that is to become static may be moved.
 fn is_pinned(address: &Address, wanted: &[Address], kind: &LinkKind) -> bool {
-    (address.is_foreign() || is_fixed(kind, address)) && wanted.iter().any(|w| w.same(address))
+    let theirs = |a: &Address| a.is_foreign() || is_fixed(kind, a);
+    theirs(address) && wanted.iter().any(|w| w.same(address) && theirs(w))
 }
 
 /// Primaries and secondaries of a list, each in order.
