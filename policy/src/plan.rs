@@ -1,7 +1,7 @@
 //! From what is to what should be: a plan of ordered steps, its way back, and what is unmet.
 //!
 //! Owns every decision about a change. [`plan`] merges a desired document over what was observed into a target
-//! state ([`target`]) and walks from one to the other ([`diff`]), playing each step in memory ([`memory`]) so
+//! state (`target`) and walks from one to the other (`diff`), playing each step in memory ([`memory`]) so
 //! that what the kernel does on its own (routes that go with an address, ports that fall down) is seen before
 //! anything is touched. What is left for execution is to send the steps, in order.
 //!
@@ -73,9 +73,7 @@ pub fn plan(observed: &Observed, desired: &Desired) -> Result<Plan, PlanError> {
     if outcome.failures.is_empty() {
         Ok(Plan { steps: outcome.steps })
     } else {
-        Err(PlanError {
-            problems: outcome.failures,
-        })
+        Err(PlanError::new(outcome.failures))
     }
 }
 

@@ -11,8 +11,9 @@ mod routes;
 use super::error::{Problem, ProblemKind};
 use super::memory;
 use super::step::Step;
-use crate::state::{Observed, Route};
+use crate::state::{IfName, Observed, Route};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Steps, and what would go wrong with them.
 pub(super) struct Outcome {
@@ -25,6 +26,7 @@ pub(super) fn diff(from: &Observed, to: &Observed) -> Outcome {
         from,
         work: Cow::Borrowed(from),
         steps: Vec::new(),
+        made: BTreeSet::new(),
         failures: Vec::new(),
     };
     walk.links(to);
@@ -56,6 +58,8 @@ struct Walk<'a> {
     /// The state after the steps so far; copied at the first one.
     work: Cow<'a, Observed>,
     steps: Vec<Step>,
+    /// Links made on the way and not yet brought up.
+    made: BTreeSet<IfName>,
     failures: Vec<Problem>,
 }
 
@@ -86,7 +90,7 @@ impl Walk<'_> {
         if self.work.rules == to.rules {
             return;
         }
-        let (from, wanted): (std::collections::BTreeSet<_>, std::collections::BTreeSet<_>) = (
+        let (from, wanted): (BTreeSet<_>, BTreeSet<_>) = (
             self.work.rules.iter().cloned().collect(),
             to.rules.iter().cloned().collect(),
         );

@@ -10,6 +10,24 @@ pub struct PlanError {
     pub problems: Vec<Problem>,
 }
 
+impl PlanError {
+    /// In the order of the document.
+    pub(super) fn new(mut problems: Vec<Problem>) -> Self {
+        problems.sort_by_key(|p| place(&p.path));
+        Self { problems }
+    }
+}
+
+/// Section and number of a path, to sort by.
+fn place(path: &str) -> (usize, usize) {
+    const SECTIONS: [&str; 3] = ["interfaces", "routes", "route-rules"];
+    let section = SECTIONS
+        .iter()
+        .position(|s| path.split(['.', '[']).next() == Some(s));
+    let number = path.split(['[', ']']).nth(1).and_then(|n| n.parse().ok());
+    (section.unwrap_or(SECTIONS.len()), number.unwrap_or(0))
+}
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, problem) in self.problems.iter().enumerate() {

@@ -32,6 +32,8 @@ pub enum MemoryError {
     IsPort { link: IfName, controller: IfName },
     #[error("{link} is not a port of {controller}")]
     NotPort { link: IfName, controller: IfName },
+    #[error("{link} can't be a port of {controller}")]
+    Loop { link: IfName, controller: IfName },
     #[error("{link} is up; a bond takes only ports that are down")]
     PortUp { link: IfName },
     #[error("{link} is down")]

@@ -28,6 +28,9 @@ pub(super) fn lowest_first(state: &Observed) -> Result<Vec<IfName>, Cycle> {
             below.entry(controller).or_default().push(&link.name);
         }
     }
+    if below.is_empty() {
+        return Ok(state.links.keys().cloned().collect());
+    }
     let mut marks: BTreeMap<&IfName, Mark> = BTreeMap::new();
     let mut order = Vec::with_capacity(state.links.len());
     for start in state.links.keys() {

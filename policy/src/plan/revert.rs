@@ -28,10 +28,7 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
             }
         }
     }
-    let concerns = |route: &crate::state::Route| {
-        touched.routes.contains(&route.key())
-            || route.next_hops.iter().any(|hop| touched.links.contains(&hop.dev))
-    };
+    let concerns = |route: &crate::state::Route| touched.routes.contains(&route.key());
     // Routes that the kernel learns by itself are not brought back by hand.
     target.routes.retain(|r| r.protocol.is_kernels() || !concerns(r));
     target.routes.extend(
@@ -108,6 +105,12 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
     }
     if !out.links.is_empty() {
         spread(&mut out, now, before);
+        // A route may have lost one of several ways, and then is there but is another one.
+        for route in now.routes.iter().chain(&before.routes) {
+            if route.next_hops.iter().any(|hop| out.links.contains(&hop.dev)) {
+                out.routes.insert(route.key());
+            }
+        }
     }
     out
 }

@@ -3,7 +3,7 @@
 //! What the document doesn't mention stays as observed. Everything that can't be is collected with its path;
 //! nothing is reported twice.
 
-mod ip;
+pub(super) mod ip;
 mod links;
 mod ports;
 pub(super) mod routes;
@@ -57,9 +57,7 @@ pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Observed,
     if merge.problems.is_empty() {
         Ok(merge.state)
     } else {
-        Err(PlanError {
-            problems: merge.problems,
-        })
+        Err(PlanError::new(merge.problems))
     }
 }
 

@@ -53,3 +53,35 @@ fn comparable(state: &Observed) -> Observed {
     }
     state
 }
+
+/// The lines in which two states differ; empty if they don't.
+fn difference(found: &Observed, wanted: &Observed) -> String {
+    let lines = |state: &Observed| -> Vec<String> {
+        let mut lines = Vec::new();
+        flatten(&serde_json::to_value(state).expect("prints"), "", &mut lines);
+        lines
+    };
+    let (found, wanted) = (lines(found), lines(wanted));
+    let extra = found
+        .iter()
+        .filter(|l| !wanted.contains(l))
+        .map(|l| format!("+ {l}\n"));
+    let missing = wanted
+        .iter()
+        .filter(|l| !found.contains(l))
+        .map(|l| format!("- {l}\n"));
+    extra.chain(missing).collect()
+}
+
+fn flatten(value: &Value, path: &str, lines: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(k, v)| flatten(v, &format!("{path}.{k}"), lines)),
+        Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .for_each(|(i, v)| flatten(v, &format!("{path}[{i}]"), lines)),
+        leaf => lines.push(format!("{path} = {leaf}")),
+    }
+}

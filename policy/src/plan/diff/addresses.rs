@@ -13,6 +13,8 @@ struct Change {
     remove: Vec<Address>,
     add: Vec<Address>,
     replace: Vec<Address>,
+    /// Not Berth's: put back at once should the kernel take them along with a primary.
+    pinned: Vec<Address>,
     /// Nothing of the old is in the way of the new: the link is never without an address.
     add_first: bool,
 }
@@ -36,11 +38,6 @@ impl Walk<'_> {
         for (name, family) in self.differing(to) {
             let change = self.change(to, &name, family);
             self.change_address(&name, change);
-            // What went with a primary and isn't Berth's to lose comes back.
-            let rest = self.change(to, &name, family);
-            if rest.remove.is_empty() {
-                self.change_address(&name, rest);
-            }
         }
     }
 
@@ -68,6 +65,11 @@ impl Walk<'_> {
             Family::Ipv4 => ipv4(from, to, &wanted.kind),
             Family::Ipv6 => ipv6(from, to, &wanted.kind),
         };
+        change.pinned = from
+            .iter()
+            .filter(|a| is_pinned(a, to, &wanted.kind) && !a.is_kernel_link_local())
+            .cloned()
+            .collect();
         for wanted in to {
             let Some(found) = from.iter().find(|a| a.same(wanted)) else {
                 continue;
@@ -99,17 +101,28 @@ impl Walk<'_> {
         if change.add_first {
             adds.drain(..).for_each(|step| self.step(step));
         }
-        removes
-            .into_iter()
-            .chain(replaces)
-            .chain(adds)
-            .for_each(|step| self.step(step));
+        removes.into_iter().for_each(|step| self.step(step));
+        for address in change.pinned {
+            let there = self
+                .work
+                .links
+                .get(name)
+                .map(|l| l.ip(address.family()).position(&address));
+            if there == Some(None) {
+                self.step(Step::AddAddress {
+                    link: name.clone(),
+                    address,
+                });
+            }
+        }
+        replaces.into_iter().chain(adds).for_each(|step| self.step(step));
     }
 }
 
-/// Stays where it is: not Berth's, and wanted.
+/// Stays where it is: not Berth's, and wanted as such. A lease that is to become static may be moved.
 fn is_pinned(address: &Address, wanted: &[Address], kind: &LinkKind) -> bool {
-    (address.is_foreign() || is_fixed(kind, address)) && wanted.iter().any(|w| w.same(address))
+    let theirs = |a: &Address| a.is_foreign() || is_fixed(kind, a);
+    theirs(address) && wanted.iter().any(|w| w.same(address) && theirs(w))
 }
 
 /// Primaries and secondaries of a list, each in order.
@@ -178,8 +191,8 @@ fn ipv4(now: &[Address], wanted: &[Address], kind: &LinkKind) -> Change {
     Change {
         remove,
         add,
-        replace: Vec::new(),
         add_first,
+        ..Change::default()
     }
 }
 
@@ -209,7 +222,6 @@ fn ipv6(now: &[Address], wanted: &[Address], kind: &LinkKind) -> Change {
     Change {
         remove,
         add,
-        replace: Vec::new(),
-        add_first: false,
+        ..Change::default()
     }
 }

@@ -79,6 +79,8 @@ impl Walk<'_> {
             if wanted.ignored || !wanted.kind.is_virtual() {
                 continue;
             }
+            self.made.insert(name.clone());
+            self.made.extend(wanted.peer.clone());
             self.step(Step::CreateLink {
                 link: name.clone(),
                 kind: wanted.kind.clone(),
@@ -212,8 +214,14 @@ impl Walk<'_> {
         let Some(kind) = to.links.get(&controller).map(|l| l.kind.clone()) else {
             return;
         };
-        if kind.spec().ports == PortStyle::Bond && now.up {
-            self.step(Step::SetDown { link: link.clone() });
+        if kind.spec().ports == PortStyle::Bond {
+            // In this order: a vlan comes up with what it sits on.
+            self.bases_up(wanted, to);
+            if self.work.links.get(link).is_some_and(|now| now.up) {
+                self.step(Step::SetDown { link: link.clone() });
+            }
+            // The bond itself brings its ports up.
+            self.made.remove(link);
         }
         self.step(Step::Attach {
             link: link.clone(),
@@ -221,9 +229,26 @@ impl Walk<'_> {
         });
     }
 
+    /// A bond opens its ports as it takes them, so what they sit on has to be up by then.
+    fn bases_up(&mut self, wanted: &Link, to: &Observed) {
+        let mut bases = Vec::new();
+        let mut next = wanted.base.as_ref();
+        while let Some(base) = next
+            .and_then(|b| to.links.get(b))
+            .filter(|_| bases.len() < to.links.len())
+        {
+            bases.push(base);
+            next = base.base.as_ref();
+        }
+        for base in bases.into_iter().rev() {
+            self.up(base);
+        }
+    }
+
+    /// A new link is brought up by name even where it would come up with what it sits on.
     fn up(&mut self, wanted: &Link) {
         let down = self.now(wanted).is_some_and(|now| !now.up);
-        if wanted.up && down {
+        if wanted.up && (down || self.made.remove(&wanted.name)) {
             self.step(Step::SetUp {
                 link: wanted.name.clone(),
             });

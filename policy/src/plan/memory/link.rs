@@ -1,7 +1,7 @@
 //! Links: what goes along with what.
 
 use super::{MemoryError, get, route};
-use crate::state::kind::PortStyle;
+use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::option::{OptValue, Options, When};
 use crate::state::{IfName, Link, LinkKind, Mac, Observed, Port};
 
@@ -44,6 +44,11 @@ pub(super) fn create(state: &mut Observed, mut link: Link) -> Result<(), MemoryE
     if let Some(base) = &link.base {
         // It starts with the MTU of what it sits on.
         link.mtu = get(state, base)?.mtu;
+    }
+    if link.kind == LinkKind::LinuxBridge {
+        link.options
+            .entry(VLAN_FILTERING.name())
+            .or_insert(OptValue::Bool(false));
     }
     if let (LinkKind::Veth, Some(peer)) = (&link.kind, &link.peer) {
         let mut other = Link::new(peer.clone(), LinkKind::Veth);
@@ -93,18 +98,62 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
             controller: old.clone(),
         });
     }
+    let kind = link.kind.clone();
+    let bridges = style == PortStyle::Bridge && kind == LinkKind::LinuxBridge;
+    if bridges || style == PortStyle::None || kind == LinkKind::Loopback || rests_on(state, name, controller)
+    {
+        return Err(MemoryError::Loop {
+            link: name.clone(),
+            controller: controller.clone(),
+        });
+    }
+    let link = get(state, name)?;
     if style == PortStyle::Bond && link.up {
         return Err(MemoryError::PortUp { link: name.clone() });
     }
+    let base = link.base.clone().filter(|_| follows(link));
+    if style == PortStyle::Bond
+        && let Some(base) = base
+            .and_then(|b| state.links.get(&b))
+            .filter(|b| !b.up && !b.ignored)
+    {
+        // The bond opens its ports itself, and this one can't be.
+        return Err(MemoryError::LinkDown {
+            link: base.name.clone(),
+        });
+    }
+    let link = get(state, name)?;
     link.controller = Some(controller.clone());
     link.port = Port::default();
     match style {
-        // The bond opens its ports itself.
         PortStyle::Bond => link.up = true,
         PortStyle::Vrf => cycle(state, name),
         PortStyle::Bridge | PortStyle::None => {}
     }
     Ok(())
+}
+
+/// Whether `upper` is, or rests on, `lower`: through what it sits on, or its ports.
+fn rests_on(state: &Observed, upper: &IfName, lower: &IfName) -> bool {
+    let mut below = vec![upper.clone()];
+    let mut seen = std::collections::BTreeSet::new();
+    while let Some(name) = below.pop() {
+        if name == *lower {
+            return true;
+        }
+        let Some(link) = state.links.get(&name).filter(|_| seen.insert(name.clone())) else {
+            continue;
+        };
+        below.extend(link.base.clone());
+        if link.kind.spec().ports != PortStyle::None {
+            let ports = state
+                .links
+                .values()
+                .filter(|l| l.controller.as_ref() == Some(&name));
+            below.extend(ports.map(|l| l.name.clone()));
+        }
+    }
+    false
 }
 
 pub(super) fn detach(state: &mut Observed, name: &IfName, controller: &IfName) -> Result<(), MemoryError> {

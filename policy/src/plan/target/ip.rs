@@ -117,12 +117,21 @@ fn listed(wanted: &DesiredIp, address: &Address) -> bool {
 
 /// The addresses in the order the kernel will keep them: as listed, with those that are not Berth's left after
 /// the address they follow now.
-fn arrange(found: &[Address], list: &[DesiredAddress], kind: &LinkKind, family: Family) -> Vec<Address> {
+pub(in crate::plan) fn arrange(
+    found: &[Address],
+    list: &[DesiredAddress],
+    kind: &LinkKind,
+    family: Family,
+) -> Vec<Address> {
     let keeps = |a: &Address| a.is_foreign() || is_fixed(kind, a);
     let mut wanted: Vec<Address> = Vec::new();
     for entry in list {
         let mut address = Address::new(entry.ip, entry.prefix);
         let known = found.iter().find(|a| a.same(&address));
+        if known.is_some_and(keeps) {
+            // Named or not, it stays where it is: below.
+            continue;
+        }
         match known {
             Some(known) => address = known.clone(),
             None if entry.pooled => address.protocol = Some(AddressProtocol::BERTH),

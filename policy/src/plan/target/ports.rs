@@ -99,7 +99,12 @@ impl Merge<'_> {
                 &entry.name,
                 (&doc.name, format!("interfaces[{}].{field}", doc.index)),
             );
-            if entry.name == doc.name || !self.state.links.contains_key(&entry.name) {
+            // A card that is to be absent stays on the host, but not for use.
+            let absent = self
+                .docs
+                .get(&entry.name)
+                .is_some_and(|d| d.state == LinkState::Absent);
+            if absent || entry.name == doc.name || !self.state.links.contains_key(&entry.name) {
                 let (controller, port) = (doc.name.clone(), entry.name.clone());
                 self.link_problem(doc, &field, ProblemKind::UnknownPort { controller, port });
                 continue;

@@ -4,8 +4,10 @@
 //! Table, destination and metric make a route: entries of a document that share them are its next hops, and
 //! together they are the whole of it. So changing a next hop needs no "absent" beside it.
 
+mod filter;
+
 use super::Merge;
-use crate::plan::error::ProblemKind;
+use crate::plan::error::{Problem, ProblemKind};
 use crate::plan::reach::Direct;
 use crate::state::route::MAIN_TABLE;
 use crate::state::{
@@ -15,6 +17,8 @@ use ipnet::IpNet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+pub(in crate::plan) use filter::matches;
+
 type Place = (u32, IpNet);
 
 impl Merge<'_> {
@@ -22,7 +26,7 @@ impl Merge<'_> {
         let named: BTreeSet<Place> = desired.routes.iter().filter_map(place).collect();
         self.keep_routes(&named);
         for filter in desired.routes.iter().filter(|r| r.absent) {
-            remove(&mut self.state.routes, filter);
+            filter::remove(&mut self.state.routes, filter);
         }
         self.add_routes(desired);
     }
@@ -65,10 +69,13 @@ impl Merge<'_> {
         let went_down = !link.up && !link.ignored && observed.is_none_or(|o| o.up);
         let went_off =
             family == Family::Ipv6 && !link.ipv6.enabled && observed.is_none_or(|o| o.ipv6.enabled);
-        let said_off = self
+        // Where there was no address IPv4 was off already, and a route that is there may stay.
+        let had = family == Family::Ipv4 && observed.is_none_or(|o| !o.ipv4.addresses.is_empty());
+        let said = self
             .wanted(dev)
             .and_then(|d| d.ip(family))
             .is_some_and(|ip| ip.enabled == Some(false));
+        let said_off = said && had;
         !went_down && !went_off && !said_off
     }
 
@@ -117,7 +124,9 @@ impl Merge<'_> {
         }
         let mut said: BTreeSet<RouteKey> = BTreeSet::new();
         let mut dead: BTreeSet<usize> = BTreeSet::new();
-        for ((place, metric), entries) in &groups {
+        // Entries that name their metric first: one that doesn't may take up with what is then there.
+        let (exact, open): (Vec<_>, Vec<_>) = groups.iter().partition(|((_, metric), _)| metric.is_some());
+        for ((place, metric), entries) in exact.into_iter().chain(open) {
             let (first, rest) = match entries.split_first() {
                 Some(split) => split,
                 None => continue,
@@ -141,6 +150,14 @@ impl Merge<'_> {
             dead.extend(same);
             let mut route = found.map_or_else(|| fresh(*place, metric), |i| self.state.routes[i].clone());
             let together = said.contains(&route.key());
+            if together && route.kind != kind {
+                let path = format!("routes.config[{}].route-type", first.index);
+                let first = "another entry with this destination and metric".into();
+                self.problems.push(Problem {
+                    path,
+                    kind: ProblemKind::RouteConflict { first },
+                });
+            }
             fill(&mut route, kind, &hops, entries, together);
             said.insert(route.key());
             match found {
@@ -208,8 +225,6 @@ impl Merge<'_> {
             .is_some_and(|d| d.state == crate::state::LinkState::Ignore);
         let kind = match self.state.links.get(dev) {
             None => ProblemKind::RouteLinkMissing { name },
-            // What is already so may be said again: a state that was shown asks for nothing.
-            Some(_) if self.already(entry) => return,
             Some(link) if link.ignored || ignored_here => ProblemKind::RouteLinkIgnored { name },
             Some(link) if !link.up => ProblemKind::RouteLinkDown { name },
             Some(link) if family == Family::Ipv6 && !link.ipv6.enabled => {
@@ -217,6 +232,10 @@ impl Merge<'_> {
             }
             Some(_) => return,
         };
+        // What is already so may be said again: a state that was shown asks for nothing.
+        if self.state.links.contains_key(dev) && self.already(entry) {
+            return;
+        }
         self.problem(format!("routes.config[{}].next-hop-interface", entry.index), kind);
     }
 
@@ -346,44 +365,4 @@ fn fill(
         route.source = first.source.or(route.source);
         route.mtu = first.mtu.or(route.mtu);
     }
-}
-
-/// Takes away what a filter means: single next hops, and the route with its last one. Only routes that
-/// somebody wrote.
-fn remove(routes: &mut Vec<Route>, filter: &DesiredRoute) {
-    routes.retain_mut(|route| {
-        if !route.protocol.is_config() || !matches_route(filter, route) {
-            return true;
-        }
-        if route.next_hops.is_empty() {
-            return filter.dev.is_some() || filter.via.flatten().is_some();
-        }
-        route.next_hops.retain(|hop| !matches_hop(filter, hop));
-        !route.next_hops.is_empty()
-    });
-}
-
-/// Whether anything of a route is what a filter means.
-pub(in crate::plan) fn matches(filter: &DesiredRoute, route: &Route) -> bool {
-    route.protocol.is_config()
-        && matches_route(filter, route)
-        && match route.next_hops.as_slice() {
-            [] => filter.dev.is_none() && filter.via.flatten().is_none(),
-            hops => hops.iter().any(|hop| matches_hop(filter, hop)),
-        }
-}
-
-fn matches_route(filter: &DesiredRoute, route: &Route) -> bool {
-    filter.destination.is_none_or(|d| d == route.destination)
-        && filter.metric.is_none_or(|m| m == route.metric)
-        && filter.table.is_none_or(|t| t == route.table)
-        && filter.kind.is_none_or(|k| k == route.kind)
-        && filter.source.is_none_or(|s| Some(s) == route.source)
-        && filter.mtu.is_none_or(|m| Some(m) == route.mtu)
-}
-
-fn matches_hop(filter: &DesiredRoute, hop: &NextHop) -> bool {
-    filter.dev.as_ref().is_none_or(|d| *d == hop.dev)
-        && filter.via.is_none_or(|via| via == hop.via)
-        && filter.weight.is_none_or(|w| w == hop.weight)
 }

@@ -72,7 +72,8 @@ fn link(dice: &mut Dice<'_>, host: &Observed, name: &str, kind: &str) -> Value {
 }
 
 fn base(dice: &mut Dice<'_>) -> &'static str {
-    *dice.pick(&["eth0", "eth1", "eth2", "eth3", "bond0", "br0"])
+    const BASES: [&str; 6] = ["eth0", "eth1", "eth2", "eth3", "bond0", "br0"];
+    BASES[dice.roll(BASES.len())]
 }
 
 fn ports(dice: &mut Dice<'_>) -> Vec<&'static str> {

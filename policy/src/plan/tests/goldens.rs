@@ -1,1 +1,130 @@
-//! (goldens)
+//! A case is a folder of `goldens/plan`: `current.yaml`, `desired.yaml`, and the plan (`plan.txt`) or what is wrong
+//! with it (`refused.txt`). Each is a test of its own; a folder that no test names fails one.
+//!
+//! Every plan is also applied in memory, verified, planned again and reverted.
+
+use super::{applied, comparable, difference, observed, yaml};
+use crate::plan::{plan, verify};
+use crate::state::{Desired, Observed};
+
+/// The plan as text, or every refusal.
+fn answer(current: &Observed, document: &str) -> Result<String, String> {
+    let desired = Desired::from_value(&yaml(document)).map_err(|e| e.to_string())?;
+    let steps = plan(current, &desired).map_err(|e| e.to_string())?;
+    let after = applied(current, &steps);
+    assert_eq!(verify(&after, &desired), [], "unmet after\n{steps}");
+    let again = plan(&after, &desired).map_err(|e| e.to_string())?;
+    assert!(
+        again.is_empty(),
+        "a second plan has steps:\n{again}\nafter\n{steps}"
+    );
+    let back = applied(&after, &steps.revert(current));
+    let wrong = difference(&comparable(&back), &comparable(current));
+    let known = |line: &&str| !line.starts_with("+ .links.") || !line.contains("options.");
+    let wrong: Vec<&str> = wrong.lines().filter(known).collect();
+    assert!(
+        wrong.is_empty(),
+        "not restored:\n{}\nby\n{}",
+        wrong.join("\n"),
+        steps.revert(current)
+    );
+    Ok(steps.to_string())
+}
+
+fn check(name: &str, current: &str, document: &str, expected: Result<&str, &str>) {
+    let found = answer(&observed(current), document);
+    let kind = |is_plan: bool| if is_plan { "plan" } else { "refused" };
+    let (found_kind, found) = (kind(found.is_ok()), found.unwrap_or_else(|e| e));
+    let (wanted_kind, wanted) = (kind(expected.is_ok()), expected.unwrap_or_else(|e| e));
+    let same = found_kind == wanted_kind && found.trim_end() == wanted.trim_end();
+    assert!(
+        same,
+        "{name}: {found_kind}.txt should read\n{found}\n\nbut {wanted_kind}.txt reads\n{wanted}"
+    );
+    assert!(
+        found_kind == "refused" || found.lines().all(|l| l.chars().count() <= 100),
+        "{name} is too wide"
+    );
+}
+
+macro_rules! file {
+    ($folder:literal, $file:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/goldens/plan/",
+            $folder,
+            "/",
+            $file
+        ))
+    };
+}
+
+macro_rules! expected {
+    ($folder:literal, plan) => {
+        Ok(file!($folder, "plan.txt"))
+    };
+    ($folder:literal, refused) => {
+        Err(file!($folder, "refused.txt"))
+    };
+}
+
+macro_rules! cases {
+    ($($test:ident: $folder:literal $kind:ident,)*) => {
+        const FOLDERS: &[&str] = &[$($folder),*];
+        $(
+            #[test]
+            fn $test() {
+                check($folder, file!($folder, "current.yaml"), file!($folder, "desired.yaml"), expected!($folder, $kind));
+            }
+        )*
+    };
+}
+
+cases! {
+    absent_controller_keeps_ports_orphans_go: "absent-controller-keeps-ports-orphans-go" plan,
+    absent_of_missing_is_fine: "absent-of-missing-is-fine" plan,
+    address_added_last_stays_secondary: "address-added-last-stays-secondary" plan,
+    address_moves_between_links: "address-moves-between-links" plan,
+    address_order: "address-order" plan,
+    bond_mode_change_rebuilds: "bond-mode-change-rebuilds" plan,
+    bond_option_needs_link_down: "bond-option-needs-link-down" plan,
+    bridge_over_nic: "bridge-over-nic" plan,
+    bridge_over_nic_new_gateway: "bridge-over-nic-new-gateway" plan,
+    bridge_ports_and_vlans_change: "bridge-ports-and-vlans-change" plan,
+    bridge_vlans_off: "bridge-vlans-off" plan,
+    cycle: "cycle" refused,
+    dhcp_beside_static: "dhcp-beside-static" plan,
+    dhcp_cannot_be_started: "dhcp-cannot-be-started" refused,
+    dhcp_lease_on_a_bridge_port: "dhcp-lease-on-a-bridge-port" refused,
+    dhcp_left_alone: "dhcp-left-alone" plan,
+    dhcp_off_becomes_static: "dhcp-off-becomes-static" plan,
+    dns_and_hostname: "dns-and-hostname" plan,
+    ecmp: "ecmp" plan,
+    identifier_mac: "identifier-mac" plan,
+    ipv6_keeps_link_local: "ipv6-keeps-link-local" plan,
+    ipv6_off: "ipv6-off" plan,
+    link_down_takes_its_routes: "link-down-takes-its-routes" plan,
+    mac_and_mtu_keep_routes: "mac-and-mtu-keep-routes" plan,
+    metric_change: "metric-change" plan,
+    mtu_too_small_for_ipv6: "mtu-too-small-for-ipv6" refused,
+    next_hop_change: "next-hop-change" plan,
+    next_hop_change_absent_and_add: "next-hop-change-absent-and-add" plan,
+    prefix_change: "prefix-change" plan,
+    problems_all_at_once: "problems-all-at-once" refused,
+    refusals_all_at_once: "refusals-all-at-once" refused,
+    route_types_source_mtu: "route-types-source-mtu" plan,
+    rules: "rules" plan,
+    show_into_apply: "show-into-apply" plan,
+    veth_dummy_vxlan_macvlan: "veth-dummy-vxlan-macvlan" plan,
+    vlan_on_bond: "vlan-on-bond" plan,
+    vrf_keeps_addresses_of_its_ports: "vrf-keeps-addresses-of-its-ports" plan,
+}
+
+#[test]
+fn no_folder_is_forgotten() {
+    let folders =
+        std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/goldens/plan")).expect("goldens are there");
+    let names = folders.map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned());
+    let forgotten: Vec<String> = names.filter(|name| !FOLDERS.contains(&name.as_str())).collect();
+    assert!(forgotten.is_empty(), "no test for {forgotten:?}");
+}

@@ -1,7 +1,8 @@
 //! Links, their ports and their addresses.
 
 use super::{Check, words};
-use crate::plan::memory::{is_fixed, place};
+use crate::plan::memory::is_fixed;
+use crate::plan::target::ip::arrange;
 use crate::state::kind::PortStyle;
 use crate::state::{
     Address, DesiredAddress, DesiredIp, DesiredLink, Family, Link, LinkKind, LinkState, Options,
@@ -224,13 +225,16 @@ impl Check<'_> {
     fn addresses(&mut self, path: &str, wanted: &[DesiredAddress], found: &[Address], kind: &LinkKind) {
         let asked = |a: &Address| wanted.iter().any(|w| w.ip == a.ip && w.prefix == a.prefix);
         let theirs = |a: &Address| a.is_foreign() || is_fixed(kind, a);
+        let order = match found
+            .first()
+            .map(Address::family)
+            .or(wanted.first().map(|w| Family::of(&w.ip)))
+        {
+            Some(family) => arrange(found, wanted, kind, family),
+            None => return,
+        };
+        let order: Vec<Address> = order.into_iter().filter(|a| asked(a)).collect();
         let found: Vec<Address> = found.iter().filter(|a| asked(a) || !theirs(a)).cloned().collect();
-        let mut order: Vec<Address> = Vec::with_capacity(wanted.len());
-        let all = wanted.iter().map(|w| Address::new(w.ip, w.prefix));
-        match wanted.first().map(|w| Family::of(&w.ip)) {
-            Some(Family::Ipv6) => all.rev().for_each(|a| place(&mut order, a)),
-            _ => all.for_each(|a| place(&mut order, a)),
-        }
         // Order counts among those that Berth may move.
         let movable = |list: &[Address]| -> Vec<String> {
             let pinned = |a: &Address| found.iter().any(|f| f.same(a) && theirs(f));

@@ -7,7 +7,7 @@ use super::super::scalar::{Reader, shown};
 use super::super::{Family, RouteType};
 use super::DesiredRoute;
 use ipnet::IpNet;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 const UNSUPPORTED: &[&str] = &["cwnd", "initcwnd", "initrwnd", "quickack", "advmss", "vrf-name"];
 
@@ -18,8 +18,7 @@ pub(in crate::state) fn read_list(r: &mut Reader, path: &Path<'_>, value: &Value
 }
 
 fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<DesiredRoute> {
-    r.map(path, value)?;
-    let before = r.findings.len();
+    let map = r.map(path, value)?;
     let mut route = DesiredRoute {
         index,
         ..DesiredRoute::default()
@@ -59,16 +58,28 @@ fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<
             _ => r.unread(&at, UNSUPPORTED.contains(&key), value),
         }
     }
-    if !route.absent && r.findings.len() == before {
-        check(r, path, &route);
+    if !route.absent {
+        check(r, path, &route, map);
     }
     Some(route)
 }
 
 /// Whether the parts of a route that shall exist fit together.
-fn check(r: &mut Reader, path: &Path<'_>, route: &DesiredRoute) {
+fn check(r: &mut Reader, path: &Path<'_>, route: &DesiredRoute, map: &Map<String, Value>) {
+    let unicast = route.kind.unwrap_or(RouteType::Unicast) == RouteType::Unicast;
+    if unicast && !map.contains_key("next-hop-interface") && !r.lenient {
+        r.find(&path.key("next-hop-interface"), Reason::Missing);
+    }
+    if !unicast && route.via.flatten().is_some() {
+        r.find(
+            &path.key("next-hop-address"),
+            Reason::Conflict { other: "route-type" },
+        );
+    }
     let Some(destination) = route.destination else {
-        r.find(&path.key("destination"), Reason::Missing);
+        if !map.contains_key("destination") {
+            r.find(&path.key("destination"), Reason::Missing);
+        }
         return;
     };
     let family = Family::of_net(&destination);
@@ -89,16 +100,6 @@ fn check(r: &mut Reader, path: &Path<'_>, route: &DesiredRoute) {
                 },
             );
         }
-    }
-    let unicast = route.kind.unwrap_or(RouteType::Unicast) == RouteType::Unicast;
-    if unicast && route.dev.is_none() && !r.lenient {
-        r.find(&path.key("next-hop-interface"), Reason::Missing);
-    }
-    if !unicast && route.via.flatten().is_some() {
-        r.find(
-            &path.key("next-hop-address"),
-            Reason::Conflict { other: "route-type" },
-        );
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::scalar::Reader;
 use super::super::{Family, RuleAction};
 use super::DesiredRule;
 use super::route::{is_unset, read_net};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(in crate::state) fn read_list(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<DesiredRule> {
     let list = r.list(path, value).iter().enumerate();
@@ -15,8 +15,7 @@ pub(in crate::state) fn read_list(r: &mut Reader, path: &Path<'_>, value: &Value
 }
 
 fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<DesiredRule> {
-    r.map(path, value)?;
-    let before = r.findings.len();
+    let map = r.map(path, value)?;
     let mut rule = DesiredRule {
         index,
         ..DesiredRule::default()
@@ -45,13 +44,11 @@ fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<
             _ => r.unread(&at, false, value),
         }
     }
-    if r.findings.len() == before {
-        check(r, path, &mut rule);
-    }
+    check(r, path, &mut rule, map);
     Some(rule)
 }
 
-fn check(r: &mut Reader, path: &Path<'_>, rule: &mut DesiredRule) {
+fn check(r: &mut Reader, path: &Path<'_>, rule: &mut DesiredRule, map: &Map<String, Value>) {
     for (key, net) in [("ip-from", rule.from), ("ip-to", rule.to)] {
         let Some(family) = net.as_ref().map(Family::of_net) else {
             continue;
@@ -72,7 +69,11 @@ fn check(r: &mut Reader, path: &Path<'_>, rule: &mut DesiredRule) {
     if rule.absent || r.lenient {
         return;
     }
-    if rule.family.is_none() {
+    if rule.family.is_none()
+        && !["family", "ip-from", "ip-to"]
+            .iter()
+            .any(|key| map.contains_key(*key))
+    {
         r.find(
             path,
             Reason::Needs {
