@@ -41,7 +41,7 @@ bless: ## Write every golden anew from what the code says now; read the diff bef
 
 .PHONY: bench
 bench: setup ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve
-	$(CARGO) bench $(LOCKED) -p berth-tests --bench core -- $(BENCH)
+	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
 
 .PHONY: soak
 soak: setup ## Run the whole model check of the claim protocol, which takes long

@@ -92,13 +92,23 @@ pub fn print(title: &str, rows: &[Row]) {
                 if row.median <= goal { "met" } else { "MISSED" }
             )
         });
-        let ratio = row.ratio.map_or(String::new(), |ratio| format!("{ratio:.2} x"));
+        let ratio = row.ratio.map_or(String::new(), times);
         println!(
             "{:width$}  {:>10}  {:>10}  {goal:>18}  {ratio:>10}",
             row.name,
             time(row.median),
             time(row.slow)
         );
+    }
+}
+
+/// Three digits say enough.
+fn times(ratio: f64) -> String {
+    match ratio {
+        r if r < 0.1 => format!("{r:.4} x"),
+        r if r < 10.0 => format!("{r:.2} x"),
+        r if r < 100.0 => format!("{r:.1} x"),
+        r => format!("{r:.0} x"),
     }
 }
 

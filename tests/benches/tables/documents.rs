@@ -18,7 +18,7 @@ pub(crate) fn address(n: usize) -> String {
     format!("10.{}.{}.1", n / 250, n % 250)
 }
 
-fn is_card(n: usize) -> bool {
+pub(crate) fn is_card(n: usize) -> bool {
     n.is_multiple_of(PER_CARD)
 }
 

@@ -10,7 +10,7 @@ use policy::plan::{Plan, plan, verify};
 use policy::state::{Desired, Observed};
 use serde_json::{Value, json};
 
-use crate::documents::{INTERFACES, interface, routes, state, static_address};
+use crate::documents::{INTERFACES, interface, is_card, routes, state, static_address};
 
 pub(crate) fn run() {
     let current = state();
@@ -20,9 +20,14 @@ pub(crate) fn run() {
         0 => interface(n, 9000, &[static_address(n)]),
         _ => interface(n, 1500, &[static_address(n)]),
     });
+    // VLANs lower still than their cards, or the kernel would take them along and leave nothing to do.
     let all = document(INTERFACES, |n| {
         let second = json!({"ip": format!("192.168.{}.{}", n / 250, n % 250 + 1), "prefix-length": 32});
-        interface(n, 1400, &[static_address(n), second])
+        interface(
+            n,
+            if is_card(n) { 1400 } else { 1300 },
+            &[static_address(n), second],
+        )
     });
     let few = document(1, |n| interface(n, 9000, &[static_address(n)]));
 
