@@ -91,8 +91,9 @@ fn make_targets(text: &str) -> BTreeSet<String> {
         .map(|rest| {
             rest.chars()
                 .take_while(|c| c.is_ascii_lowercase() || *c == '-')
-                .collect()
+                .collect::<String>()
         })
+        .filter(|target| !target.is_empty())
         .collect()
 }
 
@@ -173,15 +174,18 @@ fn is_test(name: &str) -> bool {
     in_tests && !name.ends_with("house.rs") && !name.ends_with(".md")
 }
 
-/// Numbers written as `R24` (in a comment) or `r24` (in a test's name).
+/// Numbers written as `R24`, or as `r24` in a function's name.
 fn requirements(text: &str) -> BTreeSet<u32> {
+    let numbers = |line: &str, letter: char| -> Vec<u32> {
+        line.split(|c: char| !c.is_ascii_alphanumeric())
+            .filter_map(|word| word.strip_prefix(letter)?.parse().ok())
+            .collect()
+    };
     let mut found = BTreeSet::new();
-    for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
-        if let Some(number) = word
-            .strip_prefix(['R', 'r'])
-            .and_then(|digits| digits.parse().ok())
-        {
-            found.insert(number);
+    for line in text.lines() {
+        found.extend(numbers(line, 'R'));
+        if let Some((_, name)) = line.split_once("fn ") {
+            found.extend(numbers(name, 'r'));
         }
     }
     found
@@ -264,14 +268,15 @@ mod instruments {
 
     #[test]
     fn targets() {
-        let read =
-            make_targets("we make do: `make test` and\n```\n$ make lint   # all\nmake bench BENCH=x\n```\n");
+        let read = make_targets(
+            "we make do: `make test` and\n```\n$ make lint   # all\nmake   # lists\nmake bench BENCH=x\n```\n",
+        );
         assert_eq!(read, ["bench", "lint", "test"].map(str::to_owned).into());
     }
 
     #[test]
     fn numbers() {
-        let read = requirements("// R3, R10: …\nfn r7_slash_16() {}\nR2D2 OR5 rack1 R");
+        let read = requirements("// R3, R10: …\nfn r7_slash_16() {}\nlet r1 = R2D2 + OR5 + rack1 + R");
         assert_eq!(read, BTreeSet::from([3, 7, 10]));
     }
 

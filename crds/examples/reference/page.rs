@@ -3,7 +3,6 @@
 //! Shared by the program that writes the page and the test that finds it out of date.
 
 use std::{
-    collections::BTreeSet,
     fmt::Write,
     path::{Path, PathBuf},
 };
@@ -171,30 +170,45 @@ fn code(value: &Value) -> String {
     }
 }
 
-/// The description on one line; a bar would end the table's cell.
+/// The description on one line, fit for a cell of a table.
 fn describe(schema: &Value) -> String {
     let text = schema["description"].as_str().unwrap_or_default();
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").replace('|', "\\|").replace('<', "&lt;")
+    prose(&words.join(" "))
 }
 
-/// What the schema alone can't say.
+/// Text that Markdown leaves as it is: a bar would end a cell, and `<` begin a tag unless it stands in code.
+fn prose(text: &str) -> String {
+    let mut pieces: Vec<String> = text.replace('|', "\\|").split('`').map(str::to_owned).collect();
+    for outside in pieces.iter_mut().step_by(2) {
+        *outside = outside.replace('<', "&lt;");
+    }
+    pieces.join("`")
+}
+
+/// What the schema alone can't say: each rule once, with all the fields that it holds for.
 fn rules(page: &mut String, definition: &Definition) {
-    let mut said = BTreeSet::new();
-    let mut list = String::new();
+    let mut rules: Vec<(String, Vec<String>)> = Vec::new();
     for placed in &definition.rules {
-        let at = format!("{}{}", placed.place, placed.rule.field);
-        let at = at.trim_start_matches('.');
-        let row = match at {
-            "" => format!("- {}", placed.rule.text),
-            at => format!("- `{at}`: {}", placed.rule.text),
+        let when = if placed.rule.is_about_change() {
+            " (updates)"
+        } else {
+            ""
         };
-        if said.insert(row.clone()) {
-            line(&mut list, &row.replace('<', "&lt;"));
+        let text = format!("{}{when}", prose(placed.rule.text));
+        let path = format!("{}{}", placed.place, placed.rule.field);
+        let field = format!("`{}`", path.trim_start_matches('.'));
+        match rules.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, fields)) if fields.contains(&field) => {}
+            Some((_, fields)) => fields.push(field),
+            None => rules.push((text, vec![field])),
         }
     }
-    if !list.is_empty() {
-        line(page, "\nRules beyond the types:\n");
-        page.push_str(&list);
+    if rules.is_empty() {
+        return;
+    }
+    line(page, "\n| rule | holds for |\n|---|---|");
+    for (text, fields) in rules {
+        line(page, &format!("| {text} | {} |", fields.join(", ")));
     }
 }
