@@ -80,20 +80,40 @@ fn links(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The targets of `make …` in code blocks and between backticks; prose may make what it likes.
-fn make_targets(text: &str) -> BTreeSet<String> {
+/// Code of a document: lines of code blocks, and what stands between backticks.
+fn code(text: &str) -> Vec<&str> {
     lines(text)
         .flat_map(|(in_code, line)| match in_code {
             true => vec![line.trim_start().trim_start_matches("$ ")],
             false => line.split('`').skip(1).step_by(2).collect(),
         })
+        .collect()
+}
+
+/// The targets of `make …` in code; prose may make what it likes.
+fn make_targets(text: &str) -> BTreeSet<String> {
+    let target = |rest: &str| -> String {
+        rest.chars()
+            .take_while(|c| c.is_ascii_lowercase() || *c == '-')
+            .collect()
+    };
+    code(text)
+        .into_iter()
         .filter_map(|command| command.strip_prefix("make "))
-        .map(|rest| {
-            rest.chars()
-                .take_while(|c| c.is_ascii_lowercase() || *c == '-')
-                .collect::<String>()
-        })
+        .map(target)
         .filter(|target| !target.is_empty())
+        .collect()
+}
+
+/// Words in code that begin as a path from the root of the repository does; `<kind>` and the like stand for many.
+fn paths(text: &str) -> BTreeSet<&str> {
+    const TOPS: [&str; 8] = [
+        "policy/", "crds/", "agent/", "tests/", "docs/", "systemd/", "deploy/", ".ci/",
+    ];
+    code(text)
+        .into_iter()
+        .flat_map(|code| code.split([' ', ',', ';', ':']))
+        .filter(|word| TOPS.iter().any(|top| word.starts_with(top)) && !word.contains(['<', '*', '…']))
         .collect()
 }
 
@@ -148,6 +168,19 @@ fn make_targets_in_documents_exist() {
         unknown.extend(strange.map(|target| format!("{name}: make {target}")));
     }
     report("these targets are not in the Makefile", &unknown);
+}
+
+#[test]
+fn paths_in_documents_exist() {
+    let mut missing = Vec::new();
+    for (name, path) in documents() {
+        let text = read(&path);
+        let gone = paths(&text)
+            .into_iter()
+            .filter(|path| !root().join(path).exists());
+        missing.extend(gone.map(|path| format!("{name}: {path}")));
+    }
+    report("these paths lead nowhere", &missing);
 }
 
 #[test]
@@ -275,13 +308,20 @@ mod instruments {
     }
 
     #[test]
+    fn words_that_are_paths() {
+        let read =
+            paths("see policy/gone, `crds/yaml` and `crds/src/<kind>.rs`\n```\nberth -f docs/x.yaml\n```\n");
+        assert_eq!(read, ["crds/yaml", "docs/x.yaml"].into());
+    }
+
+    #[test]
     fn numbers() {
         let read = requirements("// R3, R10: …\nfn r7_slash_16() {}\nlet r1 = R2D2 + OR5 + rack1 + R");
         assert_eq!(read, BTreeSet::from([3, 7, 10]));
     }
 
     #[test]
-    fn paths() {
+    fn folders_of_a_machine() {
         let home = format!("/{}/", "root");
         assert!(names_path(&format!("cd {home}x"), &home));
         assert!(!names_path(&format!("policy{home}x"), &home));
