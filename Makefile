@@ -17,7 +17,7 @@ build: setup ## Build the berth binary (release) into target/release
 
 .PHONY: test
 test: setup ## Set up what is missing and run every test
-	$(CARGO) test --workspace $(LOCKED)
+	$(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
 .PHONY: lint
 lint: setup ## Format, clippy and rustdoc with warnings as errors, and the purity of policy
@@ -37,7 +37,7 @@ generate: ## Write crds/yaml and docs/api.md anew from the API types
 
 .PHONY: bless
 bless: ## Write every golden anew from what the code says now; read the diff before you commit
-	UPDATE_GOLDENS=1 $(CARGO) test --workspace $(LOCKED)
+	UPDATE_GOLDENS=1 $(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
 .PHONY: bench
 bench: setup ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve
