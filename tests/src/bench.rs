@@ -2,12 +2,15 @@
 //!
 //! A benchmark is a plain program (`harness = false`) that measures a few operations and prints one
 //! table: the median over many samples, the slow end of them, the goal if there is one, and how it
-//! compares to a baseline. Nothing fails on a slow machine: goals are printed, not asserted.
+//! compares to a baseline measured in the same run. Nothing fails on a slow machine: goals are printed, not asserted.
 
 use std::time::{Duration, Instant};
 
 /// Samples per measurement: enough for a median and a 95th percentile that stay put.
 const SAMPLES: usize = 101;
+/// Where so many would take too long, as many as fit in here, and never fewer than a median needs.
+const PATIENCE: Duration = Duration::from_secs(3);
+const FEWEST_SAMPLES: usize = 7;
 /// How long one sample runs at least, so that reading the clock costs nothing beside it.
 const SAMPLE: Duration = Duration::from_micros(200);
 /// Upper bound of calls per sample, for operations that take no time at all.
@@ -53,11 +56,13 @@ pub fn measure(name: impl Into<String>, mut f: impl FnMut(usize)) -> Row {
     while sample(calls) < SAMPLE && calls < MOST_CALLS {
         calls *= 2;
     }
-    let mut samples: Vec<f64> = (0..SAMPLES)
-        .map(|_| sample(calls).as_nanos() as f64 / calls as f64)
-        .collect();
+    let begin = Instant::now();
+    let mut samples: Vec<f64> = Vec::with_capacity(SAMPLES);
+    while samples.len() < FEWEST_SAMPLES || (samples.len() < SAMPLES && begin.elapsed() < PATIENCE) {
+        samples.push(sample(calls).as_nanos() as f64 / calls as f64);
+    }
     samples.sort_by(f64::total_cmp);
-    let at = |percent: usize| samples[(SAMPLES - 1) * percent / 100];
+    let at = |percent: usize| samples[(samples.len() - 1) * percent / 100];
     Row {
         name: name.into(),
         median: at(50),
@@ -87,13 +92,23 @@ pub fn print(title: &str, rows: &[Row]) {
                 if row.median <= goal { "met" } else { "MISSED" }
             )
         });
-        let ratio = row.ratio.map_or(String::new(), |ratio| format!("{ratio:.2} x"));
+        let ratio = row.ratio.map_or(String::new(), times);
         println!(
             "{:width$}  {:>10}  {:>10}  {goal:>18}  {ratio:>10}",
             row.name,
             time(row.median),
             time(row.slow)
         );
+    }
+}
+
+/// Three digits say enough.
+fn times(ratio: f64) -> String {
+    match ratio {
+        r if r < 0.1 => format!("{r:.4} x"),
+        r if r < 10.0 => format!("{r:.2} x"),
+        r if r < 100.0 => format!("{r:.1} x"),
+        r => format!("{r:.0} x"),
     }
 }
 

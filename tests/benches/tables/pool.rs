@@ -19,7 +19,7 @@ use policy::pool::{
 const HELD: usize = 1_000_000;
 const GOAL: f64 = 2_000.0;
 
-fn main() {
+pub(crate) fn run() {
     let nodes: Vec<String> = (0..4096).map(|i| format!("worker-{i}.example.org")).collect();
     let eight = pool(RangeSpec {
         block: Some(BlockSpec::new("10.0.0.0/8")),

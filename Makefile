@@ -1,0 +1,56 @@
+# Every task of the project has a name here, and CI calls the same names. `make` lists them.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+CARGO ?= cargo
+
+# Only committed versions are built: a stale Cargo.lock is an error, not an update.
+LOCKED := --locked
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: setup ## Build the berth binary (release) into target/release
+	$(CARGO) build --release $(LOCKED) -p agent
+
+.PHONY: test
+test: setup ## Set up what is missing and run every test
+	$(CARGO) test --workspace --no-fail-fast $(LOCKED)
+
+.PHONY: lint
+lint: setup ## Format, clippy and rustdoc with warnings as errors, and the purity of policy
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets $(LOCKED) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items $(LOCKED)
+	.ci/purity
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(CARGO) fmt --all
+
+.PHONY: generate
+generate: ## Write crds/yaml and docs/api.md anew from the API types
+	$(CARGO) run $(LOCKED) -p crds --example generate
+	$(CARGO) run $(LOCKED) -p crds --example reference
+
+.PHONY: bless
+bless: ## Write every golden anew from what the code says now; read the diff before you commit
+	UPDATE_GOLDENS=1 $(CARGO) test --workspace --no-fail-fast $(LOCKED)
+
+.PHONY: bench
+bench: setup ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve
+	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
+
+.PHONY: soak
+soak: setup ## Run the whole model check of the claim protocol, which takes long
+	$(CARGO) run --release $(LOCKED) -p berth-tests --bin model -- $(SOAK)
+
+.PHONY: setup
+setup: ## Check what building needs, and install what is missing (Debian, as root)
+	@tests/setup.sh
+
+.PHONY: clean
+clean: ## Remove what was built
+	$(CARGO) clean
