@@ -306,7 +306,30 @@ impl Host {
                 capture: slot.capture.clone(),
             }));
         }
-        keys.iter().find_map(|key| claim::next(self, key, seen, uid))
+        let mut again = Vec::new();
+        for key in &keys {
+            match claim::next(self, key, seen, uid) {
+                Some(action) if self.asks_again(key, &action) => again.push(action),
+                Some(action) => return Some(action),
+                None => {}
+            }
+        }
+        // What had no answer is asked again only when there is nothing else to do, so that one pool on hold
+        // keeps no other claim waiting; by the clock, so that each has its turn.
+        let turn = seen.now.checked_rem(again.len() as Time).unwrap_or(0);
+        again.into_iter().nth(turn as usize)
+    }
+
+    /// A question that may go unanswered for as long as a pool is gone or on hold.
+    fn asks_again(&self, key: &ClaimKey, action: &Action) -> bool {
+        match action {
+            Action::Confirm { lease, .. } => self.memory.doubted.get(key) == Some(lease),
+            Action::Inherit { .. } => self
+                .journal
+                .get(key)
+                .is_some_and(|record| matches!(record.phase, Phase::Parked(_))),
+            _ => false,
+        }
     }
 
     /// An own enactment that nobody wants and that holds nothing is let go. A predecessor's goes when the
@@ -328,8 +351,13 @@ impl Host {
                     .all(|slot| slot.request.is_none() && slot.grant.is_none());
                 idle && records().next().is_none() && (!wanted || enactment.deleting.is_some())
             } else {
-                let held = |record: &Record| matches!(record.phase, Phase::Holding(_));
-                records().any(held) && records().all(|record| record.node_uid == *uid)
+                // Parked claims ask again under the id they inherited.
+                let inherited = |record: &Record| {
+                    let requests = enactment.slots.values().filter_map(|slot| slot.request.as_ref());
+                    matches!(record.phase, Phase::Holding(_))
+                        || requests.into_iter().any(|request| request.id == record.id)
+                };
+                records().any(inherited) && records().all(|record| record.node_uid == *uid)
             };
             let node_uid = enactment.node_uid.clone();
             finished.then(|| Action::DropEnactment {

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 
 use super::ledger::{Entry, EntryKind, EntryState, Ledger, QuarantineReason, SEQUENCE_LEAP};
 use super::names::{NodeUid, PoolName, RequestId};
-use super::record::{Enactment, Lease, Request, SlotKey, Time};
+use super::record::{Enactment, HostState, Lease, Request, SlotKey, Time};
 use super::tend::{Facts, Listings, States, begin};
 use crate::pool::Pool;
 
@@ -36,6 +36,8 @@ enum Standing {
 
 struct Candidate {
     standing: Standing,
+    /// An enactment lists it: what hosts merely show yields to it.
+    listed: bool,
     entry: Entry,
 }
 
@@ -66,7 +68,7 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
     work.one_address_per_id();
     work.observed();
     let next = Ledger {
-        sequence: highest(ledger, name, facts.enactments) + SEQUENCE_LEAP,
+        sequence: highest(ledger, name, facts.enactments).saturating_add(SEQUENCE_LEAP),
         rebuilt_for: Some(ledger.pool.clone()),
         offsets_agree: true,
         allocations: work
@@ -119,10 +121,10 @@ pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) 
     }
     set_aside_others(&mut next, &asserted, &facts.by_node(), hold.until);
     if now >= hold.until {
-        next.sequence = highest(ledger, name, facts.enactments) + SEQUENCE_LEAP;
+        next.sequence = highest(ledger, name, facts.enactments).saturating_add(SEQUENCE_LEAP);
         next.hold = None;
     } else if next != *ledger {
-        next.sequence += 1;
+        next.sequence = next.sequence.saturating_add(1);
     }
     (next != *ledger).then_some(next)
 }
@@ -165,7 +167,7 @@ pub fn inherit(ledger: &Ledger, id: &RequestId, lease: &Lease, uid: &NodeUid) ->
         return Inheritance::NotNow;
     }
     let mut next = ledger.clone();
-    next.sequence += 1;
+    next.sequence = next.sequence.saturating_add(1);
     let mut changed = false;
     for ip in &lease.ips {
         let Some(entry) = next.allocations.get_mut(ip) else {
@@ -211,6 +213,7 @@ impl Work<'_> {
             ip,
             Candidate {
                 standing: Standing::Recorded,
+                listed,
                 entry,
             },
         );
@@ -241,8 +244,16 @@ impl Work<'_> {
                         sequence: winner.entry.sequence.max(entry.sequence),
                         ..entry
                     };
+                    let listed = winner.listed || standing == Standing::Held;
                     let standing = winner.standing.max(standing);
-                    self.winners.insert(*ip, Candidate { standing, entry });
+                    self.winners.insert(
+                        *ip,
+                        Candidate {
+                            standing,
+                            listed,
+                            entry,
+                        },
+                    );
                 }
                 Some(winner) if (winner.entry.sequence, winner.standing) >= (entry.sequence, standing) => {
                     self.lost.push((request.id.clone(), *ip));
@@ -251,7 +262,15 @@ impl Work<'_> {
                     if let Some(id) = other.and_then(|loser| loser.entry.request.clone()) {
                         self.lost.push((id, *ip));
                     }
-                    self.winners.insert(*ip, Candidate { standing, entry });
+                    let listed = standing == Standing::Held;
+                    self.winners.insert(
+                        *ip,
+                        Candidate {
+                            standing,
+                            listed,
+                            entry,
+                        },
+                    );
                 }
             }
         }
@@ -297,7 +316,7 @@ impl Work<'_> {
                 if self
                     .winners
                     .get(ip)
-                    .is_some_and(|winner| winner.standing != Standing::Granted)
+                    .is_some_and(|winner| self.outranks(winner, *ip, state))
                 {
                     continue;
                 }
@@ -317,11 +336,25 @@ impl Work<'_> {
                     *ip,
                     Candidate {
                         standing: Standing::Recorded,
+                        listed: true,
                         entry,
                     },
                 );
             }
         }
+    }
+
+    /// Does a claim stand although this host shows the address? By `holds` or a listing, always; what is
+    /// recorded and unlisted only if it is this host's own, its holder shows it too, or a stranger on the
+    /// wire is the reason.
+    fn outranks(&self, winner: &Candidate, ip: IpAddr, state: &HostState) -> bool {
+        let entry = &winner.entry;
+        let own = |shown: &HostState| shown.node_uid == entry.node_uid && shown.shows.contains(&ip);
+        let shows = self.facts.is_live(&entry.node, &entry.node_uid)
+            && self.states.get(&entry.node_uid).is_some_and(|shown| own(shown));
+        winner.listed
+            || (winner.standing == Standing::Recorded
+                && (shows || entry.node_uid == state.node_uid || !entry.is_recoverable()))
     }
 
     fn put_aside(&mut self, ip: IpAddr, reason: QuarantineReason) {
@@ -335,7 +368,12 @@ impl Work<'_> {
     }
 
     fn quarantined(&self, entry: &Entry, reason: QuarantineReason) -> EntryState {
-        begin(entry, reason, &self.states, self.now + self.pool.quarantine())
+        begin(
+            entry,
+            reason,
+            &self.states,
+            self.now.saturating_add(self.pool.quarantine()),
+        )
     }
 }
 

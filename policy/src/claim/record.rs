@@ -103,9 +103,7 @@ pub struct Enactment {
 }
 
 impl Enactment {
-    /// Does it list this entry: a grant of this address and id, or a request that wants this id?
-    ///
-    /// The caller adds "and has no other Held entry" for the second half (rule 4).
+    /// Has it a grant of this address to this id?
     pub fn grants(&self, id: &RequestId, ip: IpAddr) -> bool {
         self.slots
             .values()
@@ -113,6 +111,7 @@ impl Enactment {
             .any(|grant| grant.id == *id && grant.lease.ips.contains(&ip))
     }
 
+    /// Has it a request that wants this id?
     pub fn wants(&self, id: &RequestId) -> bool {
         self.slots
             .values()

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use super::ledger::{Entry, EntryKind, EntryState, Ledger, Quarantine, QuarantineReason};
 use super::names::{CaptureName, EnactmentUid, NodeUid, PolicyName, RequestId};
 use super::record::{Enactment, Grant, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Time};
-use crate::pool::{self, Barred, Choice, Holder, NodeView, Pool, PoolView, Taken, Want};
+use crate::pool::{self, Barred, Choice, Holder, NoAddress, NodeView, Pool, PoolView, Taken, Want};
 
 /// One request as a server read it.
 #[derive(Clone, Copy)]
@@ -92,7 +92,12 @@ pub fn serve(ledger: &Ledger, pool: &Pool, barred: &Barred, asked: &[Asked<'_>],
     }
     let mut batch = Batch::new(ledger, pool, barred, now);
     let mut served = Served::default();
-    for ask in asked {
+    // Holders before waiters (rule 5), in a batch too: what a journal names must not be given to the one
+    // who happened to ask first.
+    let holds =
+        |ask: &&Asked<'_>| requested(ask).is_some_and(|request| request.want && request.holds.is_some());
+    let (holders, waiters): (Vec<&Asked<'_>>, Vec<&Asked<'_>>) = asked.iter().partition(holds);
+    for ask in holders.into_iter().chain(waiters) {
         let Some(slot) = ask.enactment.slots.get(ask.key) else {
             continue;
         };
@@ -143,17 +148,12 @@ pub fn serve_without_pool(asked: &[Asked<'_>]) -> Vec<Answer> {
 
 /// Does a holder know more than this ledger does? Then the store went back in time (rule 6).
 fn asserts_later(ledger: &Ledger, ask: &Asked<'_>) -> bool {
-    let request = ask
-        .enactment
-        .slots
-        .get(ask.key)
-        .and_then(|slot| slot.request.as_ref());
     let Some(Request {
         id,
         want: true,
         holds: Some(lease),
         ..
-    }) = request
+    }) = requested(ask)
     else {
         return false;
     };
@@ -168,6 +168,10 @@ fn asserts_later(ledger: &Ledger, ask: &Asked<'_>) -> bool {
             .any(|entry| {
                 entry.is_held() && entry.request.as_ref() != Some(id) && entry.sequence < lease.sequence
             })
+}
+
+fn requested<'a>(ask: &Asked<'a>) -> Option<&'a Request> {
+    ask.enactment.slots.get(ask.key)?.request.as_ref()
 }
 
 fn answer(ask: &Asked<'_>, request: &Request, reply: Reply) -> Answer {
@@ -245,8 +249,12 @@ impl<'a> Batch<'a> {
         if !self.changed {
             return None;
         }
-        self.ledger.sequence += 1;
+        self.ledger.sequence = self.next_sequence();
         Some(self.ledger)
+    }
+
+    fn next_sequence(&self) -> u64 {
+        self.ledger.sequence.saturating_add(1)
     }
 
     fn reply(&mut self, ask: &Asked<'_>, request: &Request) -> Outcome {
@@ -288,6 +296,8 @@ impl<'a> Batch<'a> {
         if !ask.ready {
             return Outcome::Wait;
         }
+        // Half a claim is no claim (R92), and an id has one address of a family (rule 1).
+        self.set_aside_all_but(&request.id, &[]);
         self.choose(ask, request)
     }
 
@@ -309,7 +319,7 @@ impl<'a> Batch<'a> {
     /// Takes what was found in use on the wire out of circulation, and lets go of its other half: a claim
     /// has both families or none.
     fn decline(&mut self, request: &Request) {
-        let mine: Vec<IpAddr> = self.held(&request.id);
+        let mine: Vec<IpAddr> = self.recoverable(self.by_id.get(&request.id));
         if !mine.iter().any(|ip| request.declined.contains_key(ip)) {
             return;
         }
@@ -321,34 +331,69 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Reuse before allocate: an entry with this id, held or quarantined, is the answer (R24).
+    /// Reuse before allocate: the entry with this id, held or quarantined, is the answer (R24).
     fn recover(&mut self, ask: &Asked<'_>, request: &Request) -> bool {
-        let mine: Vec<IpAddr> = self
-            .by_id
-            .get(&request.id)
-            .into_iter()
-            .flatten()
-            .copied()
-            .collect();
-        let mut found = false;
+        let mut mine = self.recoverable(self.by_id.get(&request.id));
+        mine.retain(|ip| {
+            let entry = self.ledger.allocations.get(ip);
+            entry.is_some_and(|entry| entry.node_uid == ask.enactment.node_uid)
+                && !request.declined.contains_key(ip)
+        });
+        let mine = self.whole(mine, request);
+        if mine.is_empty() {
+            return false;
+        }
+        self.set_aside_all_but(&request.id, &mine);
+        let sequence = self.next_sequence();
         for ip in mine {
-            let Some(entry) = self.ledger.allocations.get_mut(&ip) else {
-                continue;
-            };
-            if !entry.is_recoverable()
-                || entry.node_uid != ask.enactment.node_uid
-                || request.declined.contains_key(&ip)
-            {
-                continue;
-            }
-            if !entry.is_held() {
+            let entry = self.ledger.allocations.get_mut(&ip);
+            if let Some(entry) = entry.filter(|entry| !entry.is_held()) {
                 entry.state = EntryState::Held;
-                entry.sequence = self.ledger.sequence + 1;
+                entry.sequence = sequence;
                 self.changed = true;
             }
-            found = true;
         }
-        found
+        true
+    }
+
+    /// Of these, one address per family: what is held before what is quarantined, the later before the
+    /// earlier. None where a family of the range is lacking: a claim has both or none (R92).
+    fn whole(&self, ips: Vec<IpAddr>, request: &Request) -> Vec<IpAddr> {
+        let mut best: BTreeMap<bool, (bool, u64, IpAddr)> = BTreeMap::new();
+        for ip in ips {
+            let Some(entry) = self.ledger.allocations.get(&ip) else {
+                continue;
+            };
+            let rank = (entry.is_held(), entry.sequence, ip);
+            let place = best.entry(ip.is_ipv6()).or_insert(rank);
+            *place = rank.max(*place);
+        }
+        let best: Vec<IpAddr> = best.into_values().map(|(.., ip)| ip).collect();
+        let mut covering = self
+            .pool
+            .ranges()
+            .iter()
+            .filter(|range| best.iter().all(|ip| range.contains(*ip)))
+            .peekable();
+        let whole = request.literal.is_some()
+            || covering.peek().is_none()
+            || covering.any(|range| range.parts().count() == best.len());
+        if whole { best } else { Vec::new() }
+    }
+
+    /// An id has one address of a family (rule 1): what else it holds is nobody's. Its holder asks for, or
+    /// asserts, something else, so any report that doesn't show it is the agent's word (rule 4).
+    fn set_aside_all_but(&mut self, id: &RequestId, keep: &[IpAddr]) {
+        for ip in self.held(id).into_iter().filter(|ip| !keep.contains(ip)) {
+            self.quarantine(ip, QuarantineReason::Orphan);
+        }
+    }
+
+    fn recoverable(&self, ips: Option<&BTreeSet<IpAddr>>) -> Vec<IpAddr> {
+        let ips = ips.into_iter().flatten();
+        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_recoverable))
+            .copied()
+            .collect()
     }
 
     fn has_elsewhere(&self, ask: &Asked<'_>, request: &Request) -> bool {
@@ -360,20 +405,21 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Entries of the same Node, policy and capture under another id: the journal was lost (rule 1).
+    /// The entries of the same Node, policy and capture under another id: the journal was lost (rule 1).
     fn kin(&self, claim: &ClaimOf, request: &Request) -> Vec<IpAddr> {
-        self.by_claim
-            .get(claim)
-            .into_iter()
-            .flatten()
-            .filter(|ip| !request.declined.contains_key(ip))
-            .filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_recoverable))
-            .copied()
-            .collect()
+        let mut kin = self.recoverable(self.by_claim.get(claim));
+        kin.retain(|ip| {
+            !request.declined.contains_key(ip) && request.literal.is_none_or(|literal| literal == *ip)
+        });
+        self.whole(kin, request)
     }
 
-    /// A holder whose entry is missing, deleted by force say, gets it back (R71), unless another has it.
+    /// A holder whose entry is missing, deleted by force say, gets it back (R71), unless another has it. An
+    /// address that no range covers is left alone: it is reported, nothing else (R99).
     fn restore(&mut self, ask: &Asked<'_>, request: &Request, lease: &Lease) -> Outcome {
+        if lease.ips.is_empty() || lease.ips.iter().any(|ip| !self.pool.contains(*ip)) {
+            return Outcome::Wait;
+        }
         for ip in &lease.ips {
             let Some(entry) = self.ledger.allocations.get(ip) else {
                 continue;
@@ -385,13 +431,7 @@ impl<'a> Batch<'a> {
                 return Outcome::Reply(refuse(request, RefusalReason::HeldByAnother, message));
             }
         }
-        for ip in self
-            .held(&request.id)
-            .into_iter()
-            .filter(|ip| !lease.ips.contains(ip))
-        {
-            self.quarantine(ip, QuarantineReason::Orphan);
-        }
+        self.set_aside_all_but(&request.id, &lease.ips);
         for ip in &lease.ips {
             self.hold(*ip, ask, request, None);
         }
@@ -426,7 +466,32 @@ impl<'a> Batch<'a> {
                 }
                 self.granted(request)
             }
-            Err(none) => Outcome::Reply(refuse(request, RefusalReason::NoAddress, none.to_string())),
+            Err(none) => {
+                let message = self.explain(&none);
+                Outcome::Reply(refuse(request, RefusalReason::NoAddress, message))
+            }
+        }
+    }
+
+    /// Why there is none; of a literal address also who has it (rule 11), which the choice can't know.
+    fn explain(&self, none: &NoAddress) -> String {
+        let holder = match none {
+            NoAddress::Held { ip, .. } => self.ledger.allocations.get(ip),
+            _ => None,
+        };
+        match holder {
+            None => none.to_string(),
+            Some(entry) if entry.policy.as_str().is_empty() => {
+                format!("{none} (seen on node {})", entry.node)
+            }
+            Some(entry) => {
+                let word = if entry.is_held() {
+                    "held by"
+                } else {
+                    "in quarantine, was held by"
+                };
+                format!("{none} ({word} node {}, policy {})", entry.node, entry.policy)
+            }
         }
     }
 
@@ -466,7 +531,7 @@ impl<'a> Batch<'a> {
             policy: ask.enactment.policy.clone(),
             capture: ask.key.capture.clone(),
             request: Some(request.id.clone()),
-            sequence: self.ledger.sequence + 1,
+            sequence: self.next_sequence(),
             since: before.map_or(self.now, |entry| entry.since),
             kind,
             state: EntryState::Held,
@@ -479,7 +544,7 @@ impl<'a> Batch<'a> {
     }
 
     fn quarantine(&mut self, ip: IpAddr, reason: QuarantineReason) {
-        let until = self.now + self.pool.quarantine();
+        let until = self.now.saturating_add(self.pool.quarantine());
         if let Some(entry) = self.ledger.allocations.get_mut(&ip) {
             entry.state = EntryState::Quarantined(Quarantine {
                 until,

@@ -61,7 +61,7 @@ pub struct Tended {
     pub braked: Option<Brake>,
 }
 
-/// Too many holders vanished unseen: somebody has to say that this is meant.
+/// Too many holders vanished unseen: somebody has to say that this is meant. Both count holders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Brake {
     pub vanished: usize,
@@ -103,7 +103,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
                 if reason != QuarantineReason::NodeGone {
                     tended.ask_word.insert(entry.node.clone());
                 }
-                let state = begin(entry, reason, &look.states, now + quarantine);
+                let state = begin(entry, reason, &look.states, now.saturating_add(quarantine));
                 next.allocations.insert(
                     *ip,
                     Entry {
@@ -120,7 +120,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
         }
     }
     if !tended.quarantined.is_empty() || !tended.freed.is_empty() {
-        next.sequence += 1;
+        next.sequence = next.sequence.saturating_add(1);
         tended.ledger = Some(next);
     }
     tended
@@ -148,7 +148,7 @@ pub fn may_finish<'a>(
                 .allocations
                 .values()
                 .any(|entry| ids.iter().flatten().any(|id| entry.request.as_ref() == Some(id))),
-            None => now >= since + quarantine,
+            None => now >= since.saturating_add(quarantine),
         }
     })
 }
@@ -198,6 +198,15 @@ impl Look<'_> {
         if live && listed && entry.is_recoverable() {
             return Verdict::Keep;
         }
+        // What was set aside for another reason has now lost its Node: its host gets a whole quarantine to
+        // hear of it, as any other.
+        let vanished = matches!(
+            quarantine.reason,
+            QuarantineReason::Orphan | QuarantineReason::Observed
+        );
+        if !live && vanished {
+            return Verdict::Quarantine(QuarantineReason::NodeGone);
+        }
         match (live, spoken) {
             (true, None) => Verdict::AskWord,
             _ if self.now < quarantine.until => Verdict::Keep,
@@ -207,12 +216,16 @@ impl Look<'_> {
     }
 
     fn brake(&self) -> Option<Brake> {
+        // Holders are counted, not addresses: with two families one holder has two.
         let held = || self.ledger.allocations.values().filter(|entry| entry.is_held());
         let vanished = held()
             .filter(|entry| !self.facts.is_live(&entry.node, &entry.node_uid))
-            .filter(|entry| !self.facts.witnessed.contains(&entry.node_uid))
-            .count();
-        let allowed = brake_limit(held().count());
+            .filter(|entry| !self.facts.witnessed.contains(&entry.node_uid));
+        let holders = |entries: &mut dyn Iterator<Item = &Entry>| {
+            entries.map(|entry| &entry.request).collect::<BTreeSet<_>>().len()
+        };
+        let vanished = holders(&mut vanished.into_iter());
+        let allowed = brake_limit(holders(&mut held()));
         (vanished > allowed && self.facts.confirmed != Some(vanished)).then_some(Brake { vanished, allowed })
     }
 }

@@ -1,6 +1,6 @@
 //! One claim of a host: what to do next about it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{
@@ -33,9 +33,11 @@ pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) 
                     declined: BTreeMap::new(),
                 },
             )),
-            Phase::Asking { .. } if !look.wanted() => look.let_go(record, &[]),
+            Phase::Asking { .. } if !look.wanted() || look.asks_otherwise(record) => look.let_go(record, &[]),
             Phase::Asking { declined } => look.asking(record, declined),
-            Phase::Holding(lease) if !look.wanted() || look.lost() => look.let_go(record, &lease.ips),
+            Phase::Holding(lease) if !look.wanted() || look.lost() || look.holds_otherwise(lease) => {
+                look.let_go(record, &lease.ips)
+            }
             Phase::Holding(lease) => look.holding(record, lease),
         },
     }
@@ -61,6 +63,23 @@ impl Look<'_> {
     fn lost(&self) -> bool {
         self.slot
             .is_some_and(|slot| is_refused(slot, RefusalReason::HeldByAnother))
+    }
+
+    /// The policy now names another literal address than the one that was asked for: a change of mind is a
+    /// new id (rule 3).
+    fn asks_otherwise(&self, record: &Record) -> bool {
+        let asked = self.slot.and_then(|slot| slot.request.as_ref());
+        asked.is_some_and(|request| request.id == record.id && request.literal != self.literal())
+    }
+
+    /// … or than the one that is held.
+    fn holds_otherwise(&self, lease: &Lease) -> bool {
+        self.literal()
+            .is_some_and(|literal| !lease.ips.contains(&literal))
+    }
+
+    fn literal(&self) -> Option<IpAddr> {
+        self.seen.wants.get(self.key).copied().flatten()
     }
 
     /// The journal knows nothing: a new claim, or one whose journal was lost.
@@ -102,8 +121,11 @@ impl Look<'_> {
     }
 
     /// Off the NIC, then the journal; the report follows by itself, and only then `want: false` (rule 3).
+    /// Where the journal was lost, only the enactment knows what is on the NIC.
     fn let_go(&self, record: &Record, ips: &[IpAddr]) -> Option<Action> {
-        on_nic(ips, self.seen).or_else(|| Some(journal(self.key, record, Phase::Releasing)))
+        let known: BTreeSet<IpAddr> = self.known_ips().into_iter().chain(ips.iter().copied()).collect();
+        let known: Vec<IpAddr> = known.into_iter().collect();
+        on_nic(&known, self.seen).or_else(|| Some(journal(self.key, record, Phase::Releasing)))
     }
 
     fn releasing(&self, record: &Record) -> Option<Action> {
@@ -136,9 +158,14 @@ impl Look<'_> {
     fn asking(&self, record: &Record, declined: &BTreeMap<IpAddr, String>) -> Option<Action> {
         let request = Request {
             declined: declined.clone(),
-            literal: self.seen.wants.get(self.key).copied().flatten(),
+            literal: self.literal(),
             ..Request::new(record.id.clone())
         };
+        // A claim has both families or none: with the one that answers on the wire the server lets go of
+        // the other, so that one is off the NIC, and reported so, first.
+        if let Some(off) = on_nic(&self.known_ips(), self.seen).filter(|_| !declined.is_empty()) {
+            return Some(off);
+        }
         if let Some(action) = self.request(&request) {
             return action;
         }
@@ -173,7 +200,9 @@ impl Look<'_> {
             });
         }
         match memory.confirmed.get(self.key) {
-            Some((confirmed, at)) if confirmed == lease && self.seen.now <= at + CONFIRMED_FOR => {
+            Some((confirmed, at))
+                if confirmed == lease && self.seen.now <= at.saturating_add(CONFIRMED_FOR) =>
+            {
                 Some(journal(self.key, record, Phase::Holding(lease.clone())))
             }
             _ => Some(self.confirm(lease)),
@@ -186,7 +215,7 @@ impl Look<'_> {
         }
         let request = Request {
             holds: Some(lease.clone()),
-            literal: self.seen.wants.get(self.key).copied().flatten(),
+            literal: self.literal(),
             ..Request::new(record.id.clone())
         };
         self.request(&request).flatten()
