@@ -320,17 +320,12 @@ impl Work<'_> {
                 {
                     continue;
                 }
-                let mut entry = Entry {
-                    node: state.node.clone(),
-                    node_uid: state.node_uid.clone(),
-                    policy: "".into(),
-                    capture: "".into(),
-                    request: None,
-                    sequence: self.ledger.sequence,
-                    since: self.now,
-                    kind: EntryKind::Dynamic,
-                    state: EntryState::Held,
-                };
+                // A predecessor's entry keeps its id: the journal of the Node re-created under this name may
+                // prove that it is its own (rule 7).
+                let before = self.winners.get(ip).map(|winner| &winner.entry);
+                let before = before.filter(|entry| entry.node == state.node && entry.is_recoverable());
+                let mut entry = before.cloned().unwrap_or_else(|| self.nobodys(state));
+                entry.node_uid = state.node_uid.clone();
                 entry.state = self.quarantined(&entry, QuarantineReason::Observed);
                 self.winners.insert(
                     *ip,
@@ -341,6 +336,20 @@ impl Work<'_> {
                     },
                 );
             }
+        }
+    }
+
+    fn nobodys(&self, state: &HostState) -> Entry {
+        Entry {
+            node: state.node.clone(),
+            node_uid: state.node_uid.clone(),
+            policy: "".into(),
+            capture: "".into(),
+            request: None,
+            sequence: self.ledger.sequence,
+            since: self.now,
+            kind: EntryKind::Dynamic,
+            state: EntryState::Held,
         }
     }
 

@@ -82,11 +82,17 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
         return tended;
     }
     let listings = Listings::new(ledger, facts.enactments);
+    let live = facts
+        .states
+        .iter()
+        .filter(|state| facts.is_live(&state.node, &state.node_uid));
+    let shown = live.flat_map(|state| state.shows.iter().copied()).collect();
     let look = Look {
         ledger,
         facts,
         listings,
         states: facts.by_node(),
+        shown,
         now,
     };
     tended.braked = look.brake();
@@ -165,6 +171,8 @@ struct Look<'a> {
     facts: &'a Facts<'a>,
     listings: Listings,
     states: States<'a>,
+    /// What live Nodes show.
+    shown: BTreeSet<IpAddr>,
     now: Time,
 }
 
@@ -190,11 +198,6 @@ impl Look<'_> {
     ) -> Verdict {
         let state = self.states.get(&entry.node_uid);
         let spoken = state.filter(|state| Some(&state.stamp) != quarantine.witness.as_ref());
-        // The proof is another one now, and its quarantine starts with it: the time that passed while the Node
-        // was there gave its host no time to hear that it is gone.
-        if !live && quarantine.reason != QuarantineReason::NodeGone {
-            return Verdict::Quarantine(QuarantineReason::NodeGone);
-        }
         if live && listed && entry.is_recoverable() {
             return Verdict::Keep;
         }
@@ -210,7 +213,9 @@ impl Look<'_> {
         match (live, spoken) {
             (true, None) => Verdict::AskWord,
             _ if self.now < quarantine.until => Verdict::Keep,
-            (true, Some(state)) if state.shows.contains(&ip) => Verdict::Keep,
+            // In use, whoever's it was: the host of a Node re-created under its name shows it before it can say
+            // that it is its own (rule 7).
+            _ if self.shown.contains(&ip) => Verdict::Keep,
             _ => Verdict::Free,
         }
     }

@@ -46,11 +46,17 @@ impl World {
             if !wanting(host) && !world.nic.is_empty() {
                 return Some(format!("{} still has {:?} on its NIC", world.name, world.nic));
             }
-            if let Some(why) = world.nic.iter().find_map(|ip| self.unbacked(host, *ip)) {
-                return Some(why);
-            }
         }
+        // Without a pool holders keep what they have, and nobody can be served.
         let ledger = self.store.ledger()?;
+        let on_nics = self
+            .hosts
+            .iter()
+            .enumerate()
+            .flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
+        if let Some(why) = on_nics.into_iter().find_map(|(host, ip)| self.unbacked(host, ip)) {
+            return Some(why);
+        }
         for (ip, entry) in &ledger.allocations {
             let used = self
                 .hosts
