@@ -18,8 +18,6 @@ use super::names::{CaptureName, NodeUid, PolicyName, PoolName, RequestId};
 use super::record::{Enactment, HostState, Lease, RefusalReason, Request, Slot, SlotKey, Time};
 
 mod claim;
-#[cfg(test)]
-mod tests;
 
 /// How long a confirmation holds good: long enough for a journal write, far shorter than any quarantine.
 pub const CONFIRMED_FOR: Time = 10;

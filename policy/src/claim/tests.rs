@@ -1,1 +1,9 @@
+//! Tests of the claim protocol, by topic; rules of DESIGN 4 and requirement numbers in names or comments.
 
+mod fixtures;
+mod host;
+mod properties;
+mod rebuild;
+mod serve;
+mod several;
+mod tend;
