@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::ledger::{Entry, EntryKind, EntryState, Ledger, QuarantineReason, SEQUENCE_LEAP};
+use super::ledger::{Entry, EntryKind, EntryState, Ledger, Quarantine, QuarantineReason, SEQUENCE_LEAP};
 use super::names::{NodeUid, PoolName, RequestId};
 use super::record::{Enactment, HostState, Lease, Request, SlotKey, Time};
 use super::tend::{Facts, Listings, States, begin};
@@ -86,9 +86,15 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
 }
 
 /// What a pool on hold learns from its holders' journals (rule 6): asserted sequences decide, and grants
-/// never count. When the time is over the ledger's sequence leaps above all that was seen, and the caller
-/// takes the hold off. `None`: nothing new.
-pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) -> Option<Ledger> {
+/// never count. When the time is over, what live hosts show and nobody claims is set aside, the ledger's
+/// sequence leaps above all that was seen, and the caller takes the hold off. `None`: nothing new.
+pub fn reassert(
+    ledger: &Ledger,
+    name: &PoolName,
+    pool: &Pool,
+    facts: &Facts<'_>,
+    now: Time,
+) -> Option<Ledger> {
     let hold = ledger.hold?;
     let mut next = ledger.clone();
     let mut asserted = BTreeMap::new();
@@ -121,12 +127,45 @@ pub fn reassert(ledger: &Ledger, name: &PoolName, facts: &Facts<'_>, now: Time) 
     }
     set_aside_others(&mut next, &asserted, &facts.by_node(), hold.until);
     if now >= hold.until {
+        for state in facts
+            .states
+            .iter()
+            .filter(|state| facts.is_live(&state.node, &state.node_uid))
+        {
+            for ip in state.shows.iter().filter(|ip| pool.contains(**ip)) {
+                let until = now.saturating_add(pool.quarantine());
+                next.allocations
+                    .entry(*ip)
+                    .or_insert_with(|| shown_by(state, ledger.sequence, until, now));
+            }
+        }
         next.sequence = highest(ledger, name, facts.enactments).saturating_add(SEQUENCE_LEAP);
         next.hold = None;
     } else if next != *ledger {
         next.sequence = next.sequence.saturating_add(1);
     }
     (next != *ledger).then_some(next)
+}
+
+/// An address that a live host shows and no claim stands behind: set aside until that host's agent says that
+/// it is off, or a journal names it (rule 5).
+fn shown_by(state: &HostState, sequence: u64, until: Time, now: Time) -> Entry {
+    let witness = Some(state.stamp.clone());
+    Entry {
+        node: state.node.clone(),
+        node_uid: state.node_uid.clone(),
+        policy: "".into(),
+        capture: "".into(),
+        request: None,
+        sequence,
+        since: now,
+        kind: EntryKind::Dynamic,
+        state: EntryState::Quarantined(Quarantine {
+            until,
+            reason: QuarantineReason::Observed,
+            witness,
+        }),
+    }
 }
 
 /// An id holds what its journal names and nothing else (rule 1).
@@ -322,9 +361,12 @@ impl Work<'_> {
                 }
                 // A predecessor's entry keeps its id: the journal of the Node re-created under this name may
                 // prove that it is its own (rule 7).
+                let until = self.now.saturating_add(self.pool.quarantine());
                 let before = self.winners.get(ip).map(|winner| &winner.entry);
                 let before = before.filter(|entry| entry.node == state.node && entry.is_recoverable());
-                let mut entry = before.cloned().unwrap_or_else(|| self.nobodys(state));
+                let mut entry = before
+                    .cloned()
+                    .unwrap_or_else(|| shown_by(state, self.ledger.sequence, until, self.now));
                 entry.node_uid = state.node_uid.clone();
                 entry.state = self.quarantined(&entry, QuarantineReason::Observed);
                 self.winners.insert(
@@ -336,20 +378,6 @@ impl Work<'_> {
                     },
                 );
             }
-        }
-    }
-
-    fn nobodys(&self, state: &HostState) -> Entry {
-        Entry {
-            node: state.node.clone(),
-            node_uid: state.node_uid.clone(),
-            policy: "".into(),
-            capture: "".into(),
-            request: None,
-            sequence: self.ledger.sequence,
-            since: self.now,
-            kind: EntryKind::Dynamic,
-            state: EntryState::Held,
         }
     }
 

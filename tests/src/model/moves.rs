@@ -581,7 +581,11 @@ impl World {
         self.left.remove(at);
         match fault {
             Fault::AgentCrash => self.stop(target, Agent::Down, false),
-            Fault::JournalLost => self.stop(target, Agent::Down, true),
+            Fault::JournalLost => {
+                // An exception that DESIGN 4 names: a journal lost together with a restore.
+                self.hosts[target].excused |= config.faults.contains(&Fault::StoreRestored);
+                self.stop(target, Agent::Down, true)
+            }
             Fault::HostOff => {
                 self.hosts[target].nic.clear();
                 self.stop(target, Agent::Off, false)
@@ -673,7 +677,7 @@ fn maintain(ledger: &Ledger, store: &Store, config: &Config, now: Time) -> Optio
     let read = Read::of(store, config);
     let name = claim_key().pool;
     if ledger.hold.is_some() {
-        return claim::reassert(ledger, &name, &read.facts(store), now);
+        return claim::reassert(ledger, &name, &config.pool, &read.facts(store), now);
     }
     if !ledger.needs_rebuild() {
         return None;

@@ -293,7 +293,7 @@ proptest! {
         prop_assert!(rebuilt.sequence >= sequence);
         inherit(&ledger, &"a".into(), &lease(&["10.0.0.1"], 1), &"new".into());
         ledger.hold = Some(Hold { until });
-        reassert(&ledger, &name(), &facts, now);
+        reassert(&ledger, &name(), &pool(9), &facts, now);
         let mut leaving = asking("a");
         leaving.deleting = Some(now);
         may_finish(&leaving, |_| None, until, now);

@@ -243,7 +243,7 @@ fn rule6_sequences_decide_and_grants_never_count() {
     ledger.sequence = 5;
     ledger.allocations.insert(ip("10.0.0.1"), held("x", 5));
     let said = |claim: Enactment| Cluster::of(&["a", "x"], vec![claim]);
-    let next = |claim| reassert(&ledger, &name(), &said(claim).facts(), NOW);
+    let next = |claim| reassert(&ledger, &name(), &pool(9), &said(claim).facts(), NOW);
     assert_eq!(next(granted("a", lease(&["10.0.0.1"], 9))), None);
     assert_eq!(next(holding("a", lease(&["10.0.0.1"], 4))), None);
     let won = next(holding("a", lease(&["10.0.0.1"], 9))).expect("a write");
@@ -251,7 +251,7 @@ fn rule6_sequences_decide_and_grants_never_count() {
     assert_eq!((won.sequence, won.hold), (6, ledger.hold));
     // A vanished Node asserts nothing.
     let gone = Cluster::of(&["x"], vec![holding("a", lease(&["10.0.0.1"], 9))]);
-    assert_eq!(reassert(&ledger, &name(), &gone.facts(), NOW), None);
+    assert_eq!(reassert(&ledger, &name(), &pool(9), &gone.facts(), NOW), None);
 }
 
 #[test]
@@ -259,12 +259,12 @@ fn rule6_an_id_holds_what_its_journal_names() {
     let mut ledger = on_hold();
     ledger.allocations.insert(ip("10.0.0.1"), held("a", 1));
     let cluster = Cluster::of(&["a"], vec![holding("a", lease(&["10.0.0.2"], 9))]);
-    let next = reassert(&ledger, &name(), &cluster.facts(), NOW).expect("a write");
+    let next = reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW).expect("a write");
     assert_eq!(next.held_by(&"a".into()).collect::<Vec<_>>(), ips(&["10.0.0.2"]));
     assert_eq!(reason(entry(&next, "10.0.0.1")), Some(&QuarantineReason::Orphan));
     // And after the hold too, when it is served again (rule 1).
     let mut desk = Desk::new(pool(8));
-    desk.ledger = reassert(&next, &name(), &cluster.facts(), NOW + QUARANTINE).expect("lifted");
+    desk.ledger = reassert(&next, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE).expect("lifted");
     desk.serve(&mut [holding("a", lease(&["10.0.0.2"], 9))]);
     assert_eq!(
         desk.ledger.held_by(&"a".into()).collect::<Vec<_>>(),
@@ -278,15 +278,15 @@ fn rule6_the_hold_ends_with_a_leap_above_all_seen() {
     ledger.sequence = 5;
     let cluster = Cluster::of(&["a"], vec![granted("a", lease(&["10.0.0.1"], 40))]);
     assert_eq!(
-        reassert(&ledger, &name(), &cluster.facts(), NOW + QUARANTINE - 1),
+        reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE - 1),
         None
     );
-    let lifted = reassert(&ledger, &name(), &cluster.facts(), NOW + QUARANTINE).expect("lifted");
+    let lifted = reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE).expect("lifted");
     assert_eq!((lifted.hold, lifted.sequence), (None, 40 + SEQUENCE_LEAP));
     assert!(lifted.gives());
     assert_ne!(lifted.guard(), ledger.guard());
     assert_eq!(
-        reassert(&lifted, &name(), &cluster.facts(), NOW + QUARANTINE),
+        reassert(&lifted, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE),
         None
     );
 }
