@@ -201,30 +201,56 @@ fn quarantine(spec: &PoolSpec, found: &mut Findings) -> u64 {
     let Some(text) = &spec.quarantine else {
         return DEFAULT_QUARANTINE;
     };
-    seconds(text).unwrap_or_else(|| {
-        found.error("spec.quarantine", Problem::NotADuration { text: text.clone() });
-        DEFAULT_QUARANTINE
-    })
+    let problem = match nanoseconds(text) {
+        None => Problem::NotADuration { text: text.clone() },
+        Some(short) if short < SECOND => Problem::TooShort { text: text.clone() },
+        Some(nanos) => return u64::try_from(nanos.div_ceil(SECOND)).unwrap_or(u64::MAX),
+    };
+    found.error("spec.quarantine", problem);
+    DEFAULT_QUARANTINE
 }
 
-/// `90s`, `5m`, `1h30m`: Go's durations in whole seconds, larger units first.
-fn seconds(text: &str) -> Option<u64> {
-    let (mut total, mut rest, mut below) = (0_u64, text, u64::MAX);
+/// In nanoseconds.
+const SECOND: u128 = 1_000_000_000;
+
+/// `90s`, `5m`, `1h30m`, `1.5h`, `1000ms`: Go's durations without a sign, in the form that the API takes.
+fn nanoseconds(text: &str) -> Option<u128> {
+    let (mut total, mut rest) = (0_u128, text);
     while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, after) = rest.split_at_checked(digits)?;
-        let unit = match after.chars().next()? {
-            'h' => 3600,
-            'm' => 60,
-            's' => 1,
-            _ => return None,
+        let (whole, after) = digits(rest)?;
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => digits(after)?,
+            None => ("", after),
         };
-        if unit >= below {
-            return None;
-        }
-        below = unit;
-        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(unit)?)?;
-        rest = after.get(1..)?;
+        let (unit, after) = unit(after)?;
+        let tenths = u32::try_from(fraction.len()).ok()?;
+        // Five digits of a nanosecond's multiple that is divisible by 100,000: nothing is lost.
+        let part = if fraction.is_empty() {
+            0
+        } else {
+            fraction.parse::<u128>().ok()? * unit / 10_u128.pow(tenths)
+        };
+        total = total.checked_add(whole.parse::<u128>().ok()? * unit + part)?;
+        rest = after;
     }
     (!text.is_empty()).then_some(total)
+}
+
+/// One to five digits, and what follows. The API takes no more, so that every sum can be counted.
+fn digits(text: &str) -> Option<(&str, &str)> {
+    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at_checked(count).filter(|_| (1..=5).contains(&count))
+}
+
+/// A unit, in nanoseconds, and what follows.
+fn unit(text: &str) -> Option<(u128, &str)> {
+    let units = [
+        ("ms", SECOND / 1000),
+        ("s", SECOND),
+        ("m", 60 * SECOND),
+        ("h", 3600 * SECOND),
+    ];
+    units
+        .into_iter()
+        .find_map(|(name, unit)| Some((unit, text.strip_prefix(name)?)))
 }

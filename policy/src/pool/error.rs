@@ -115,6 +115,8 @@ pub enum Problem {
     NotABand { text: String },
     #[error("{text:?} is not a duration such as 90s, 5m or 1h30m")]
     NotADuration { text: String },
+    #[error("{text} is too short: must be at least 1s")]
+    TooShort { text: String },
     #[error("{ip} is in no range of this pool")]
     ReservedOutside { ip: IpAddr },
     #[error("{ip} is the gateway of a range")]

@@ -170,7 +170,7 @@ fn cidr(text: &str, path: &str, found: &mut Findings) -> Option<IpNet> {
     };
     let cidr = net.trunc();
     let problem = match cidr {
-        IpNet::V6(v6) if v6.addr().to_ipv4_mapped().is_some() => Problem::Mapped {
+        _ if is_mapped(net.addr()) => Problem::Mapped {
             text: text.to_owned(),
         },
         _ if cidr.prefix_len() < SHORTEST => Problem::TooLarge {
@@ -181,12 +181,10 @@ fn cidr(text: &str, path: &str, found: &mut Findings) -> Option<IpNet> {
             cidr,
             what: "multicast",
         },
-        _ if cidr.contains(&IpAddr::from([127, 0, 0, 1])) || cidr.addr().is_loopback() => {
-            Problem::NotForHosts {
-                cidr,
-                what: "loopback",
-            }
-        }
+        _ if cidr.addr().is_loopback() => Problem::NotForHosts {
+            cidr,
+            what: "loopback",
+        },
         _ if cidr.addr().is_unspecified() => Problem::NotForHosts {
             cidr,
             what: "unspecified",
@@ -206,6 +204,10 @@ fn cidr(text: &str, path: &str, found: &mut Findings) -> Option<IpNet> {
     };
     found.error(path, problem);
     None
+}
+
+fn is_mapped(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }
 
 /// An address that must lie in `cidr` (where that could be read).
