@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::{Placed, Rule, list, place, range, rule, text};
+use super::{Placed, Rule, list, place, range, rule, selector, text};
 
 use crate::{address, text as shape};
 
@@ -39,6 +39,14 @@ pub(super) fn rules() -> Vec<Placed> {
     for at in ["spec.ranges[]", "spec.ranges[].ipv4", "spec.ranges[].ipv6"] {
         all.extend(place(at, range::of_family()));
     }
+    let fields = "spec.ranges[].nodeSelector.nodeSelectorTerms[].matchFields[]";
+    for at in [
+        "spec.ranges[].nodeSelector.nodeSelectorTerms[].matchExpressions[]",
+        fields,
+    ] {
+        all.extend(place(at, selector::of_requirement()));
+    }
+    all.extend(place(fields, selector::of_field()));
     for at in [
         "spec.range.exclude[]",
         "spec.range.ipv4.exclude[]",

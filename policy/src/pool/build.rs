@@ -67,6 +67,12 @@ pub(super) fn assemble(name: String, ranges: Vec<Range>) -> Pool {
 }
 
 impl Pool {
+    /// In the network of a range, from its start to its end or not.
+    fn is_in_network(&self, ip: IpAddr) -> bool {
+        let mut parts = self.ranges.iter().flat_map(|range| range.parts());
+        parts.any(|part| part.cidr.contains(&ip))
+    }
+
     /// Draws the lines that choosing runs on, from ranges and reservations.
     pub(super) fn draw(&mut self) {
         for family in Family::BOTH {
@@ -145,7 +151,7 @@ fn check_slicing(ranges: &[(String, Range)], found: &mut Findings) {
             range.parts().any(|a| {
                 other
                     .part(a.family)
-                    .is_some_and(|b| a.start <= b.end && b.start <= a.end)
+                    .is_some_and(|b| a.cidr.contains(&b.cidr) || b.cidr.contains(&a.cidr))
             })
         };
         if let Some((_, other)) = ranges.iter().take(i).find(meets) {
@@ -179,6 +185,9 @@ fn reserve(pool: &mut Pool, spec: &PoolSpec, found: &mut Findings) {
         let (family, number) = split(ip);
         let (node, taken) = (reservation.node.clone(), pool.reserved.get(family).get(&number));
         match (pool.never_given(ip), taken) {
+            _ if !pool.contains(ip) && pool.is_in_network(ip) => {
+                found.warn(path, Remark::ReservedBeyond { ip, node });
+            }
             _ if !pool.contains(ip) => found.error(path, Problem::ReservedOutside { ip }),
             (_, Some(other)) => found.error(
                 path,
@@ -187,7 +196,9 @@ fn reserve(pool: &mut Pool, spec: &PoolSpec, found: &mut Findings) {
                     node: other.clone(),
                 },
             ),
-            (Some(explain::Why::Gateway { .. }), _) => found.error(path, Problem::ReservedGateway { ip }),
+            (Some(explain::Why::Gateway { .. }), _) => {
+                found.warn(path, Remark::ReservedGateway { ip, node });
+            }
             (Some(_), _) => found.warn(path, Remark::ReservedButExcluded { ip, node }),
             (None, None) => {
                 pool.reserved.get_mut(family).insert(number, node.clone());
