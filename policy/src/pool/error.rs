@@ -147,7 +147,7 @@ pub enum Problem {
     RemovedActive { name: String },
     #[error("range {name} is gone while {ip} is held in it and no other range covers it; release it first")]
     RemovedInUse { name: String, ip: IpAddr },
-    #[error("the single range must stay, unchanged, as one of ranges")]
+    #[error("the first of ranges must be what range was, unchanged")]
     SingleNotKept,
 }
 
