@@ -204,7 +204,7 @@ pub mod annotation {
     /// The ledger's schema that this version writes.
     pub const SCHEMA_VERSION_CURRENT: &str = "1";
     /// The encoding that this version writes: a map of allocations, and the list of offsets.
-    pub const LEDGER_ENCODING_CURRENT: &str = "map";
+    pub const LEDGER_ENCODING_CURRENT: &str = "allocations";
 }
 
 /// Finalizers.

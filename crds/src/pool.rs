@@ -70,7 +70,7 @@ pub struct NodeIPPoolSpec {
     pub reservations: Vec<Reservation>,
     /// How long an address whose holder vanished stays unused, for example 5m or 1h30m.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 32), pattern(r"^([0-9]{1,5}([.][0-9]{1,5})?(ms|s|m|h))+$"))]
+    #[schemars(length(max = 32))]
     pub quarantine: Option<String>,
 }
 

@@ -20,6 +20,7 @@ use crate::{
 mod policy;
 mod pool;
 mod range;
+mod selector;
 mod slice;
 mod state;
 

@@ -50,7 +50,8 @@ pub fn pool_of_capture(expression: &str) -> Option<&str> {
     is_dns_label(name).then_some(name)
 }
 
-/// A duration as Go writes it, without a sign: `5m`, `1h30m`, `1.5s`. None if it is none, or too long to count.
+/// A duration as Go writes it, without a sign: `5m`, `1h30m`, `1.5s`. None if it is none, or has a number of more
+/// than five digits before or after the dot.
 pub fn duration(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut total = Duration::ZERO;
@@ -80,7 +81,10 @@ fn scaled(number: &str, nanos_per_unit: u64) -> Option<Duration> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let mut nanos = whole.parse::<u64>().ok()?.checked_mul(nanos_per_unit)?;
     let mut place = nanos_per_unit;
-    if fraction.is_empty() {
+    if [whole, fraction]
+        .iter()
+        .any(|digits| !(1..=5).contains(&digits.len()))
+    {
         return None;
     }
     for digit in fraction.chars() {

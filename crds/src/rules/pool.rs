@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde_json::Value;
 
-use super::{Placed, Rule, list, place, range, rule, text};
+use super::{Placed, Rule, list, place, range, rule, selector, text};
 
 use crate::{address, text as shape};
 
@@ -25,6 +25,7 @@ pub(super) fn rules() -> Vec<Placed> {
             all_sliced_or_none(),
             sliced_ranges_are_apart(),
             reservations_are_inside(),
+            quarantine_is_a_duration(),
             quarantine_lasts(),
         ],
     ));
@@ -37,6 +38,24 @@ pub(super) fn rules() -> Vec<Placed> {
     }
     for at in ["spec.ranges[]", "spec.ranges[].ipv4", "spec.ranges[].ipv6"] {
         all.extend(place(at, range::of_family()));
+    }
+    let fields = "spec.ranges[].nodeSelector.nodeSelectorTerms[].matchFields[]";
+    for at in [
+        "spec.ranges[].nodeSelector.nodeSelectorTerms[].matchExpressions[]",
+        fields,
+    ] {
+        all.extend(place(at, selector::of_requirement()));
+    }
+    all.extend(place(fields, selector::of_field()));
+    for at in [
+        "spec.range.exclude[]",
+        "spec.range.ipv4.exclude[]",
+        "spec.range.ipv6.exclude[]",
+        "spec.ranges[].exclude[]",
+        "spec.ranges[].ipv4.exclude[]",
+        "spec.ranges[].ipv6.exclude[]",
+    ] {
+        all.extend(place(at, range::of_exclude()));
     }
     for (at, family) in [
         ("spec.range.ipv4", 4),
@@ -146,13 +165,33 @@ fn reservations_are_inside() -> Rule {
     .at(".reservations")
 }
 
-/// Without a quarantine a host that merely rebooted would find its address given away. The pattern is the
-/// schema's: what doesn't match it is refused there, and can't be counted here.
+/// What of Go's durations is one here: no sign, and no more digits than can be counted. Twin: [`shape::duration`].
+const DURATION: &str = "matches('^([0-9]{1,5}([.][0-9]{1,5})?(ms|s|m|h))+$')";
+
+/// A rule and no pattern of the schema, for a pattern is all that the API server would then say.
+fn quarantine_is_a_duration() -> Rule {
+    rule(
+        "quarantine must be a duration such as 90s, 5m or 1h30m",
+        format!("!has(self.quarantine) || self.quarantine.{DURATION}"),
+        |new, _| text(new, "quarantine").is_none_or(|quarantine| shape::duration(quarantine).is_some()),
+    )
+    .at(".quarantine")
+    .say(
+        "'quarantine ' + self.quarantine + ' is not a duration such as 90s, 5m or 1h30m'",
+        |new, _| {
+            let quarantine = text(new, "quarantine").unwrap_or_default();
+            format!("quarantine {quarantine} is not a duration such as 90s, 5m or 1h30m")
+        },
+    )
+}
+
+/// Without a quarantine a host that merely rebooted would find its address given away.
 fn quarantine_lasts() -> Rule {
     rule(
         "quarantine must be at least 1s",
-        "!has(self.quarantine) || !self.quarantine.matches('^([0-9]{1,5}([.][0-9]{1,5})?(ms|s|m|h))+$') || \
-         duration(self.quarantine) >= duration('1s')",
+        format!(
+            "!has(self.quarantine) || !self.quarantine.{DURATION} || duration(self.quarantine) >= duration('1s')"
+        ),
         |new, _| {
             let quarantine = text(new, "quarantine").and_then(shape::duration);
             quarantine.is_none_or(|quarantine| quarantine.as_secs() >= 1)

@@ -148,7 +148,9 @@ fn start_and_end_are_ordered_by_every_bit() {
                 evaluator.validate(None, &pool),
                 validate(Kind::NodeIPPool, None, &pool),
             );
-            if cel != rust || cel.is_empty() != ordered {
+            // Only in networks that are refused for their size can the highest bits differ.
+            let is_ordered = cel.iter().all(|violation| violation.path != "spec.range.start");
+            if cel != rust || is_ordered != ordered {
                 wrong.push(format!("{start} to {end}: {cel:?} {rust:?}"));
             }
         }

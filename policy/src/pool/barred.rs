@@ -2,6 +2,7 @@
 //!
 //! The caller gathers them once per pass; they are not part of a pool, because they change when others do.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -53,6 +54,28 @@ impl Barred {
             *f == family && (*first..=*last).contains(&number)
         };
         self.owners.iter().find(has).map(|(_, _, owner)| owner.as_str())
+    }
+
+    /// Who else owns addresses of these ranges that could be given otherwise: named once each, in order.
+    /// Linear in what is barred; asked for a refusal only.
+    pub(crate) fn owners_in(&self, pool: &Pool, full: &[(String, Family)]) -> Vec<String> {
+        let mut owners = BTreeSet::new();
+        for (name, family) in full {
+            let part = pool.ranges.iter().find(|range| range.name == *name);
+            let Some(part) = part.and_then(|range| range.part(*family)) else {
+                continue;
+            };
+            let meets = |(f, (first, last), _): &&(Family, Run, String)| {
+                f == family && *first <= part.last && part.first <= *last
+            };
+            owners.extend(
+                self.owners
+                    .iter()
+                    .filter(meets)
+                    .map(|(_, _, owner)| owner.clone()),
+            );
+        }
+        owners.into_iter().collect()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -67,6 +67,12 @@ pub(super) fn assemble(name: String, ranges: Vec<Range>) -> Pool {
 }
 
 impl Pool {
+    /// In the network of a range, from its start to its end or not.
+    fn is_in_network(&self, ip: IpAddr) -> bool {
+        let mut parts = self.ranges.iter().flat_map(|range| range.parts());
+        parts.any(|part| part.cidr.contains(&ip))
+    }
+
     /// Draws the lines that choosing runs on, from ranges and reservations.
     pub(super) fn draw(&mut self) {
         for family in Family::BOTH {
@@ -145,7 +151,7 @@ fn check_slicing(ranges: &[(String, Range)], found: &mut Findings) {
             range.parts().any(|a| {
                 other
                     .part(a.family)
-                    .is_some_and(|b| a.start <= b.end && b.start <= a.end)
+                    .is_some_and(|b| a.cidr.contains(&b.cidr) || b.cidr.contains(&a.cidr))
             })
         };
         if let Some((_, other)) = ranges.iter().take(i).find(meets) {
@@ -179,6 +185,9 @@ fn reserve(pool: &mut Pool, spec: &PoolSpec, found: &mut Findings) {
         let (family, number) = split(ip);
         let (node, taken) = (reservation.node.clone(), pool.reserved.get(family).get(&number));
         match (pool.never_given(ip), taken) {
+            _ if !pool.contains(ip) && pool.is_in_network(ip) => {
+                found.warn(path, Remark::ReservedBeyond { ip, node });
+            }
             _ if !pool.contains(ip) => found.error(path, Problem::ReservedOutside { ip }),
             (_, Some(other)) => found.error(
                 path,
@@ -187,7 +196,9 @@ fn reserve(pool: &mut Pool, spec: &PoolSpec, found: &mut Findings) {
                     node: other.clone(),
                 },
             ),
-            (Some(explain::Why::Gateway { .. }), _) => found.error(path, Problem::ReservedGateway { ip }),
+            (Some(explain::Why::Gateway { .. }), _) => {
+                found.warn(path, Remark::ReservedGateway { ip, node });
+            }
             (Some(_), _) => found.warn(path, Remark::ReservedButExcluded { ip, node }),
             (None, None) => {
                 pool.reserved.get_mut(family).insert(number, node.clone());
@@ -201,30 +212,56 @@ fn quarantine(spec: &PoolSpec, found: &mut Findings) -> u64 {
     let Some(text) = &spec.quarantine else {
         return DEFAULT_QUARANTINE;
     };
-    seconds(text).unwrap_or_else(|| {
-        found.error("spec.quarantine", Problem::NotADuration { text: text.clone() });
-        DEFAULT_QUARANTINE
-    })
+    let problem = match nanoseconds(text) {
+        None => Problem::NotADuration { text: text.clone() },
+        Some(short) if short < SECOND => Problem::TooShort { text: text.clone() },
+        Some(nanos) => return u64::try_from(nanos.div_ceil(SECOND)).unwrap_or(u64::MAX),
+    };
+    found.error("spec.quarantine", problem);
+    DEFAULT_QUARANTINE
 }
 
-/// `90s`, `5m`, `1h30m`: Go's durations in whole seconds, larger units first.
-fn seconds(text: &str) -> Option<u64> {
-    let (mut total, mut rest, mut below) = (0_u64, text, u64::MAX);
+/// In nanoseconds.
+const SECOND: u128 = 1_000_000_000;
+
+/// `90s`, `5m`, `1h30m`, `1.5h`, `1000ms`: Go's durations without a sign, in the form that the API takes.
+fn nanoseconds(text: &str) -> Option<u128> {
+    let (mut total, mut rest) = (0_u128, text);
     while !rest.is_empty() {
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, after) = rest.split_at_checked(digits)?;
-        let unit = match after.chars().next()? {
-            'h' => 3600,
-            'm' => 60,
-            's' => 1,
-            _ => return None,
+        let (whole, after) = digits(rest)?;
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => digits(after)?,
+            None => ("", after),
         };
-        if unit >= below {
-            return None;
-        }
-        below = unit;
-        total = total.checked_add(number.parse::<u64>().ok()?.checked_mul(unit)?)?;
-        rest = after.get(1..)?;
+        let (unit, after) = unit(after)?;
+        let tenths = u32::try_from(fraction.len()).ok()?;
+        // Five digits of a nanosecond's multiple that is divisible by 100,000: nothing is lost.
+        let part = if fraction.is_empty() {
+            0
+        } else {
+            fraction.parse::<u128>().ok()? * unit / 10_u128.pow(tenths)
+        };
+        total = total.checked_add(whole.parse::<u128>().ok()? * unit + part)?;
+        rest = after;
     }
     (!text.is_empty()).then_some(total)
+}
+
+/// One to five digits, and what follows. The API takes no more, so that every sum can be counted.
+fn digits(text: &str) -> Option<(&str, &str)> {
+    let count = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.split_at_checked(count).filter(|_| (1..=5).contains(&count))
+}
+
+/// A unit, in nanoseconds, and what follows.
+fn unit(text: &str) -> Option<(u128, &str)> {
+    let units = [
+        ("ms", SECOND / 1000),
+        ("s", SECOND),
+        ("m", 60 * SECOND),
+        ("h", 3600 * SECOND),
+    ];
+    units
+        .into_iter()
+        .find_map(|(name, unit)| Some((unit, text.strip_prefix(name)?)))
 }

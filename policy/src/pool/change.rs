@@ -38,7 +38,7 @@ fn single_to_several(before: &Pool, after: &Pool, found: &mut Findings) {
     let Some(single) = before.ranges.first() else {
         return;
     };
-    let kept = after.ranges.iter().any(|range| {
+    let kept = after.ranges.first().is_some_and(|range| {
         let mut differences = Findings::default();
         compare(single, range, "", &mut differences);
         differences.errors.is_empty()

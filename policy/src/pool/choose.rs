@@ -165,7 +165,13 @@ impl<'a> Search<'a> {
     fn refuse(&self, full: Vec<(String, Family)>) -> NoAddress {
         let (pool, node) = (self.pool.name.clone(), self.node.name.to_owned());
         if !full.is_empty() {
-            return NoAddress::Exhausted { pool, node, full };
+            let barred = self.barred.owners_in(self.pool, &full);
+            return NoAddress::Exhausted {
+                pool,
+                node,
+                full,
+                barred,
+            };
         }
         let draining: Vec<String> = self
             .pool

@@ -49,6 +49,14 @@ pub enum Remark {
     NoOctetEnds,
     #[error("{ip} is excluded: it will never be given, to {node} neither")]
     ReservedButExcluded { ip: IpAddr, node: String },
+    #[error("{ip} is the gateway of a range: it will never be given, to {node} neither")]
+    ReservedGateway { ip: IpAddr, node: String },
+    #[error("{ip} is in the network of a range, but not from its start to its end: {node} won't get it")]
+    ReservedBeyond { ip: IpAddr, node: String },
+    #[error("no usable address in {start} to {end}: network and broadcast addresses are never given")]
+    NothingUsable { start: IpAddr, end: IpAddr },
+    #[error("no whole block of 2^{bits} addresses lies between {start} and {end}: nothing will be given")]
+    NoWholeSlice { bits: u32, start: IpAddr, end: IpAddr },
     #[error("{lost} addresses at the edges are in no whole block of {block} and will not be given")]
     NotInWholeBlocks { lost: u128, block: u128 },
 }
@@ -99,12 +107,8 @@ pub enum Problem {
     NetOutsideCidr { net: IpNet, cidr: IpNet },
     #[error("{start} is above end {end}")]
     StartAboveEnd { start: IpAddr, end: IpAddr },
-    #[error("no usable address in {start} to {end}: network and broadcast addresses are never given")]
-    NothingUsable { start: IpAddr, end: IpAddr },
     #[error("{bits} host bits are more than {cidr} has; at most {most}")]
     SliceTooLarge { bits: u32, cidr: IpNet, most: u8 },
-    #[error("no whole block of 2^{bits} addresses lies between {start} and {end}")]
-    NoWholeSlice { bits: u32, start: IpAddr, end: IpAddr },
     #[error("all ranges of a pool are sliced or none: set perNodeHostBits here too, or nowhere")]
     MixedSlicing,
     #[error("overlaps range {other}: ranges of a sliced pool must not overlap")]
@@ -115,10 +119,10 @@ pub enum Problem {
     NotABand { text: String },
     #[error("{text:?} is not a duration such as 90s, 5m or 1h30m")]
     NotADuration { text: String },
+    #[error("{text} is too short: must be at least 1s")]
+    TooShort { text: String },
     #[error("{ip} is in no range of this pool")]
     ReservedOutside { ip: IpAddr },
-    #[error("{ip} is the gateway of a range")]
-    ReservedGateway { ip: IpAddr },
     #[error("{ip} is already reserved, for node {node}")]
     ReservedTwice { ip: IpAddr, node: String },
     #[error("{text:?} must be In, NotIn, Exists, DoesNotExist, Gt or Lt")]
@@ -143,7 +147,7 @@ pub enum Problem {
     RemovedActive { name: String },
     #[error("range {name} is gone while {ip} is held in it and no other range covers it; release it first")]
     RemovedInUse { name: String, ip: IpAddr },
-    #[error("the single range must stay, unchanged, as one of ranges")]
+    #[error("the first of ranges must be what range was, unchanged")]
     SingleNotKept,
 }
 

@@ -175,6 +175,7 @@ impl Search<'_> {
             (false, _) => NoAddress::Exhausted {
                 pool,
                 node: node_name,
+                barred: self.view.barred.owners_in(self.view.pool, &full),
                 full,
             },
             (true, false) => NoAddress::AllDraining {

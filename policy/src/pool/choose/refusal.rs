@@ -8,12 +8,17 @@ use crate::pool::family::Family;
 /// Nothing was given.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoAddress {
-    #[error("pool {pool} is exhausted: no address left for node {node} in {}; add a range, or free addresses", listed(.full))]
+    #[error(
+        "pool {pool} is exhausted: no address left for node {node} in {}; {}add a range, or free addresses",
+        listed(.full), shared(.barred)
+    )]
     Exhausted {
         pool: String,
         node: String,
         /// The ranges that are for this node, and the family that each lacks.
         full: Vec<(String, Family)>,
+        /// Who else owns addresses of these ranges, so that nobody gets them.
+        barred: Vec<String>,
     },
     #[error(
         "no range of pool {pool} is for node {node}: add one whose nodeSelector matches it, or one without"
@@ -55,4 +60,18 @@ fn listed(full: &[(String, Family)]) -> String {
         .map(|(range, family)| format!("range {range} ({family})"))
         .collect();
     names.join(", ")
+}
+
+/// How many owners a message names; a pool may meet hundreds.
+const NAMED: usize = 3;
+
+fn shared(owners: &[String]) -> String {
+    if owners.is_empty() {
+        return String::new();
+    }
+    let mut names = owners.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    if let Some(more) = owners.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        names.push_str(&format!(" and {more} more"));
+    }
+    format!("addresses there belong to {names} too, so nobody gets them: make them disjoint, ")
 }

@@ -86,7 +86,7 @@ fn part(spec: &BlockSpec, path: &str, family: Option<Family>, found: &mut Findin
     };
     let (start, end) = (bound(&spec.start, "start"), bound(&spec.end, "end"));
     let gateway = bound(&spec.gateway, "gateway");
-    let exclude = excluded(&spec.exclude, path, cidr, found);
+    let mut exclude = excluded(&spec.exclude, path, cidr, found);
 
     let cidr = cidr?;
     if let Some(wanted) = family
@@ -109,22 +109,27 @@ fn part(spec: &BlockSpec, path: &str, family: Option<Family>, found: &mut Findin
         0
     };
     // An address that was written and not understood stops here; its error is already noted.
-    let start = start.map_or(Some(lowest), |read| read)?;
-    let end = end.map_or(Some(highest), |read| read)?;
+    let (start, end) = match (start, end) {
+        (None, None) => (lowest, highest),
+        // The default gives way to what was written beyond it.
+        (Some(start), None) => (start?, highest.max(start?)),
+        (None, Some(end)) => (lowest.min(end?), end?),
+        (Some(start), Some(end)) => (start?, end?),
+    };
     let gateway = gateway.map_or(Some(None), |read| read.map(Some))?;
     let (from, to) = (family.address(start), family.address(end));
     if start > end {
-        let at = if spec.start.is_some() { "start" } else { "end" };
         found.error(
-            format!("{path}.{at}"),
+            format!("{path}.start"),
             Problem::StartAboveEnd { start: from, end: to },
         );
         return None;
     }
-    let (first, last) = (start.max(lowest), end.min(highest));
+    let (mut first, mut last) = (start.max(lowest), end.min(highest));
     if first > last {
-        found.error(path, Problem::NothingUsable { start: from, end: to });
-        return None;
+        found.warn(path, Remark::NothingUsable { start: from, end: to });
+        (first, last) = (start, end);
+        exclude.insert(first, last);
     }
     let size = if size == 0 { end - start + 1 } else { size };
     Some(Part {
@@ -170,7 +175,7 @@ fn cidr(text: &str, path: &str, found: &mut Findings) -> Option<IpNet> {
     };
     let cidr = net.trunc();
     let problem = match cidr {
-        IpNet::V6(v6) if v6.addr().to_ipv4_mapped().is_some() => Problem::Mapped {
+        _ if is_mapped(net.addr()) => Problem::Mapped {
             text: text.to_owned(),
         },
         _ if cidr.prefix_len() < SHORTEST => Problem::TooLarge {
@@ -181,12 +186,10 @@ fn cidr(text: &str, path: &str, found: &mut Findings) -> Option<IpNet> {
             cidr,
             what: "multicast",
         },
-        _ if cidr.contains(&IpAddr::from([127, 0, 0, 1])) || cidr.addr().is_loopback() => {
-            Problem::NotForHosts {
-                cidr,
-                what: "loopback",
-            }
-        }
+        _ if cidr.addr().is_loopback() => Problem::NotForHosts {
+            cidr,
+            what: "loopback",
+        },
         _ if cidr.addr().is_unspecified() => Problem::NotForHosts {
             cidr,
             what: "unspecified",
@@ -206,6 +209,10 @@ fn cidr(text: &str, path: &str, found: &mut Findings) -> Option<IpNet> {
     };
     found.error(path, problem);
     None
+}
+
+fn is_mapped(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }
 
 /// An address that must lie in `cidr` (where that could be read).
@@ -286,8 +293,10 @@ fn slice_part(part: &mut Part, bits: u32, path: &str, found: &mut Findings) -> O
         .filter(|last| *last >= first);
     let Some(last) = last else {
         let (start, end) = (part.start(), part.end());
-        found.error(path, Problem::NoWholeSlice { bits, start, end });
-        return None;
+        found.warn(path, Remark::NoWholeSlice { bits, start, end });
+        part.exclude.insert(part.first, part.last);
+        part.size = 0;
+        return Some(());
     };
     let (first_used, last_used) = (first.max(part.first), last.min(part.last));
     let lost = (part.last - part.first) - last_used.saturating_sub(first_used);

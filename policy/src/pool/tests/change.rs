@@ -115,13 +115,17 @@ fn r62_ranges_come_and_go() {
 #[test]
 fn a_single_range_may_become_several() {
     let old = "range: {cidr: 10.0.0.0/24, exclude: [10.0.0.4]}";
-    let kept = "ranges: [{name: more, cidr: 10.0.1.0/24}, {name: first, cidr: 10.0.0.0/24, exclude: [10.0.0.4, 10.0.0.5]}]";
+    let kept = "ranges: [{name: first, cidr: 10.0.0.0/24, exclude: [10.0.0.4, 10.0.0.5]}, {name: more, cidr: 10.0.1.0/24}]";
     assert_eq!(refused(old, kept, &[]), [""; 0]);
     let lost = "ranges: [{name: first, cidr: 10.0.0.0/23, exclude: [10.0.0.4]}]";
-    assert_eq!(
-        refused(old, lost, &[]),
-        ["spec.ranges: the single range must stay, unchanged, as one of ranges"]
-    );
+    let second =
+        "ranges: [{name: more, cidr: 10.0.1.0/24}, {name: first, cidr: 10.0.0.0/24, exclude: [10.0.0.4]}]";
+    for new in [lost, second] {
+        assert_eq!(
+            refused(old, new, &[]),
+            ["spec.ranges: the first of ranges must be what range was, unchanged"]
+        );
+    }
     assert_eq!(
         refused(kept, old, &[]),
         ["spec.range: ranges can't become a single range again"]

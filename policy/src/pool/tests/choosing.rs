@@ -187,13 +187,56 @@ fn barred_networks_may_be_any_size() {
         .into_iter()
         .collect();
     let error = next_of(&pool, &Taken::new(&pool), &barred, "n", Want::Any).unwrap_err();
-    assert!(matches!(error, NoAddress::Exhausted { .. }));
+    assert_eq!(
+        error.to_string(),
+        "pool traffic-1 is exhausted: no address left for node n in range default (IPv6); addresses there belong to \
+         everything too, so nobody gets them: make them disjoint, add a range, or free addresses"
+    );
     let view = PoolView {
         pool: &pool,
         taken: &Taken::new(&pool),
         barred: &barred,
     };
     assert_eq!(view.counts().available, 0);
+}
+
+/// R102: a refusal names those who own what could be given otherwise, and only those.
+#[test]
+fn a_refusal_says_who_else_owns_the_addresses() {
+    let pool = pool("ranges: [{name: a, cidr: 10.0.0.0/29}, {name: b, cidr: 10.0.1.0/29, state: Draining}]");
+    let full = Taken::of(&pool, (1..7).map(|n| ip(&format!("10.0.0.{n}"))));
+    let refusal = |nets: &[&str]| {
+        let owned = nets
+            .iter()
+            .map(|net| (net.parse().unwrap(), format!("network {net}")));
+        let barred: Barred = owned.collect();
+        next_of(&pool, &full, &barred, "n", Want::Any)
+            .unwrap_err()
+            .to_string()
+    };
+    let (before, after) = (
+        "pool traffic-1 is exhausted: no address left for node n in range a (IPv4); ",
+        "add a range, or free addresses",
+    );
+    // Neither the network address, nor a range that drains, nor the other family counts.
+    assert_eq!(
+        refusal(&["10.0.0.0/32", "10.0.1.0/24", "::/0"]),
+        format!("{before}{after}")
+    );
+    let five = [
+        "10.0.0.6/32",
+        "10.0.0.2/32",
+        "10.0.0.2/32",
+        "10.0.0.1/32",
+        "10.0.0.3/32",
+    ];
+    assert_eq!(
+        refusal(&five),
+        format!(
+            "{before}addresses there belong to network 10.0.0.1/32, network 10.0.0.2/32, network 10.0.0.3/32 and 1 more \
+             too, so nobody gets them: make them disjoint, {after}"
+        )
+    );
 }
 
 /// R63: overlapping ranges never give one address twice; an exclusion of one holds for all.

@@ -180,9 +180,18 @@ fn d15_only_whole_blocks() {
         ),
         (16, 0, 254)
     );
+    // The API takes bounds around no whole block: so does the core, and gives nothing.
+    let none = pool(
+        "{range: {cidr: 10.0.0.0/24, start: 10.0.0.10, end: 10.0.0.30, perNodeHostBits: 4}, staticBand: 9}",
+    );
     assert_eq!(
-        errors("range: {cidr: 10.0.0.0/24, start: 10.0.0.10, end: 10.0.0.30, perNodeHostBits: 4}"),
-        ["spec.range.perNodeHostBits: no whole block of 2^4 addresses lies between 10.0.0.10 and 10.0.0.30"]
+        none.warnings()[0].to_string(),
+        "spec.range.perNodeHostBits: no whole block of 2^4 addresses lies between 10.0.0.10 and 10.0.0.30: nothing will \
+         be given"
+    );
+    assert_eq!(
+        (drain_slices(&none).len(), none.slice_count(), none.capacity()),
+        (0, 0, 0)
     );
 }
 
@@ -190,7 +199,7 @@ fn d15_only_whole_blocks() {
 fn all_ranges_are_sliced_or_none_and_disjoint() {
     assert_eq!(
         errors(
-            "ranges: [{name: a, cidr: 10.0.0.0/24, perNodeHostBits: 4}, {name: b, cidr: 10.1.0.0/24}, {name: c, cidr: 10.0.0.0/23, perNodeHostBits: 4}]"
+            "ranges: [{name: a, cidr: 10.0.0.0/24, perNodeHostBits: 4}, {name: b, cidr: 10.1.0.0/24}, {name: c, cidr: 10.0.0.0/23, start: 10.0.1.0, perNodeHostBits: 4}]"
         ),
         [
             "spec.ranges[1].perNodeHostBits: all ranges of a pool are sliced or none: set perNodeHostBits here too, or nowhere",

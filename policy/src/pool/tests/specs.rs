@@ -22,16 +22,32 @@ fn r2_bounds_are_checked() {
         errors("range: {cidr: 10.0.0.0/24, start: 10.0.0.9, end: 10.0.0.8}"),
         ["spec.range.start: 10.0.0.9 is above end 10.0.0.8"]
     );
-    assert_eq!(
-        errors("range: {cidr: 10.0.0.0/24, start: 10.0.0.255}"),
-        ["spec.range.start: 10.0.0.255 is above end 10.0.0.254"]
-    );
-    assert_eq!(
-        errors("range: {cidr: 10.0.0.0/24, start: 10.0.0.0, end: 10.0.0.0}"),
-        [
-            "spec.range: no usable address in 10.0.0.0 to 10.0.0.0: network and broadcast addresses are never given"
-        ]
-    );
+}
+
+/// The API takes bounds between which there is nothing to give: so does the core, and gives nothing.
+#[test]
+fn bounds_around_nothing_give_nothing() {
+    for (cidr, bounds, only) in [
+        ("10.0.0.0/24", "start: 10.0.0.255", "10.0.0.255"),
+        ("10.0.0.0/24", "end: 10.0.0.0", "10.0.0.0"),
+        ("10.0.0.0/24", "start: 10.0.0.0, end: 10.0.0.0", "10.0.0.0"),
+        ("fd00::/64", "end: 'fd00::'", "fd00::"),
+    ] {
+        let pool = pool(&format!("{{range: {{cidr: '{cidr}', {bounds}}}, staticBand: 9}}"));
+        assert_eq!(
+            warnings(&pool),
+            [format!(
+                "spec.range: no usable address in {only} to {only}: network and broadcast addresses are never given"
+            )]
+        );
+        assert_eq!((pool.capacity(), pool.contains(ip(only))), (0, true), "{bounds}");
+        let refused = next(&pool, &Taken::new(&pool), "n");
+        assert!(matches!(refused, Err(NoAddress::Exhausted { .. })), "{refused:?}");
+    }
+}
+
+fn warnings(pool: &Pool) -> Vec<String> {
+    pool.warnings().iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -138,6 +154,10 @@ fn the_form_is_checked() {
         errors("{range: {cidr: 10.0.0.0/24}, quarantine: 5 min}"),
         [r#"spec.quarantine: "5 min" is not a duration such as 90s, 5m or 1h30m"#]
     );
+    assert_eq!(
+        errors("{range: {cidr: 10.0.0.0/24}, quarantine: 0s}"),
+        ["spec.quarantine: 0s is too short: must be at least 1s"]
+    );
 }
 
 /// R78: a range has IPv4, IPv6 or both.
@@ -167,23 +187,34 @@ fn r78_families() {
 
 #[test]
 fn reservations_are_checked() {
-    let yaml = "{range: {cidr: 10.0.0.0/24, end: 10.0.0.20, gateway: 10.0.0.1, exclude: [10.0.0.9]}, reservations: [
-        {node: a, ip: 10.0.0.2}, {node: b, ip: 10.0.0.2}, {node: c, ip: 10.0.0.21}, {node: '', ip: x}, {node: d, ip: 10.0.0.1}]}";
+    let yaml =
+        "{range: {cidr: 10.0.0.0/24, end: 10.0.0.20, gateway: 10.0.0.1, exclude: [10.0.0.9]}, reservations: [
+        {node: a, ip: 10.0.0.2}, {node: b, ip: 10.0.0.2}, {node: c, ip: 10.0.1.1}, {node: '', ip: x}]}";
     assert_eq!(
         errors(yaml),
         [
             "spec.reservations[1].ip: 10.0.0.2 is already reserved, for node a",
-            "spec.reservations[2].ip: 10.0.0.21 is in no range of this pool",
+            "spec.reservations[2].ip: 10.0.1.1 is in no range of this pool",
             "spec.reservations[3].node: is required",
             r#"spec.reservations[3].ip: "x" is not an IP address"#,
-            "spec.reservations[4].ip: 10.0.0.1 is the gateway of a range",
         ]
     );
-    let pool =
-        pool("{range: {cidr: 10.0.0.0/24, exclude: [10.0.0.9]}, reservations: [{node: a, ip: 10.0.0.9}]}");
+    let pool = pool(
+        "{range: {cidr: 10.0.0.0/24, end: 10.0.0.20, gateway: 10.0.0.1, exclude: [10.0.0.9]}, reservations: [
+            {node: a, ip: 10.0.0.9}, {node: b, ip: 10.0.0.1}, {node: c, ip: 10.0.0.21}]}",
+    );
     assert_eq!(
-        pool.warnings()[0].to_string(),
-        "spec.reservations[0].ip: 10.0.0.9 is excluded: it will never be given, to a neither"
+        warnings(&pool),
+        [
+            "spec.reservations[0].ip: 10.0.0.9 is excluded: it will never be given, to a neither",
+            "spec.reservations[1].ip: 10.0.0.1 is the gateway of a range: it will never be given, to b neither",
+            "spec.reservations[2].ip: 10.0.0.21 is in the network of a range, but not from its start to its end: c won't get it",
+        ]
+    );
+    assert!(
+        ["a", "b", "c"]
+            .iter()
+            .all(|node| pool.reservations_for(node).is_empty())
     );
 }
 
@@ -252,7 +283,17 @@ fn durations() {
         .ok()
     };
     let good = [
-        ("0s", 0),
+        ("1s", 1),
+        ("1000ms", 1),
+        ("1001ms", 2),
+        ("0.99999s0.00001s", 1),
+        ("1.00001s", 2),
+        ("0.00028h", 2),
+        ("1.5h", 5400),
+        ("5m1h", 3900),
+        ("30s30s", 60),
+        ("0h1s0ms", 1),
+        ("99999h99999h99999h99999h99999h", 1_799_982_000),
         ("90s", 90),
         ("5m", 300),
         ("5m0s", 300),
@@ -266,10 +307,17 @@ fn durations() {
         "",
         "5",
         "m",
-        "5m1h",
         "-5m",
-        "1.5h",
+        "+5m",
+        "0s",
         "5ms",
+        "0.99999s",
+        ".5h",
+        "1.h",
+        "1.000001s",
+        "100000s",
+        "5us",
+        "1m s",
         "99999999999999999999s",
         "é",
     ] {
