@@ -362,8 +362,13 @@ impl Work<'_> {
                 // A predecessor's entry keeps its id: the journal of the Node re-created under this name may
                 // prove that it is its own (rule 7).
                 let until = self.now.saturating_add(self.pool.quarantine());
-                let before = self.winners.get(ip).map(|winner| &winner.entry);
-                let before = before.filter(|entry| entry.node == state.node && entry.is_recoverable());
+                let recorded = self
+                    .winners
+                    .get(ip)
+                    .filter(|winner| winner.standing == Standing::Recorded);
+                let before = recorded
+                    .map(|winner| &winner.entry)
+                    .filter(|entry| entry.node == state.node && entry.is_recoverable());
                 let mut entry = before
                     .cloned()
                     .unwrap_or_else(|| shown_by(state, self.ledger.sequence, until, self.now));
