@@ -27,16 +27,16 @@ lint: setup ## Format, clippy and rustdoc with warnings as errors, and the purit
 	.ci/purity
 
 .PHONY: fmt
-fmt: ## Format the code
+fmt: setup ## Format the code
 	$(CARGO) fmt --all
 
 .PHONY: generate
-generate: ## Write crds/yaml and docs/api.md anew from the API types
+generate: setup ## Write crds/yaml and docs/api.md anew from the API types
 	$(CARGO) run $(LOCKED) -p crds --example generate
 	$(CARGO) run $(LOCKED) -p crds --example reference
 
 .PHONY: bless
-bless: ## Write every golden anew from what the code says now; read the diff before you commit
+bless: setup ## Write every golden anew from what the code says now; read the diff before you commit
 	UPDATE_GOLDENS=1 $(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
 .PHONY: bench
@@ -44,8 +44,8 @@ bench: setup ## Measure, and print tables; BENCH=plan runs one of pool, render, 
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
 
 .PHONY: soak
-soak: setup ## Run the whole model check of the claim protocol, which takes long
-	$(CARGO) run --release $(LOCKED) -p berth-tests --bin model -- $(SOAK)
+soak: setup ## Run the claim protocol's model check in all its configurations, for hours
+	$(CARGO) run --release $(LOCKED) -p berth-tests --bin model -- $(if $(SOAK),$(SOAK),--soak)
 
 .PHONY: setup
 setup: ## Check what building needs, and install what is missing (Debian, as root)

@@ -11,7 +11,8 @@
 //! What is checked:
 //! - in every state: no address on two NICs, unless DESIGN 4 names the exception; an id has at most one
 //!   Held entry;
-//! - in every state before the first fault: what is on a NIC is in the ledger, Held by that id;
+//! - in every state, unless a fault has happened that takes entries or ids away (a Node, a pool, an enactment
+//!   or a journal is gone, a reset, a restore): what is on a NIC is in the ledger, Held by that id;
 //! - from every state in which the faults are over: a fair schedule ends, what is on a NIC is Held by that
 //!   id and nothing else is in the ledger, whoever can be served is, and where all is gone the ledger is empty.
 

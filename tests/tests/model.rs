@@ -1,7 +1,8 @@
 //! The claim protocol's model check (DESIGN 4, rules 1 to 7; R22 to R24, R27 to R30, R33 to R35, R40, R41,
 //! R67 to R73, R97, R98, R111): every fault alone and every pair of faults, within the bounds printed.
 //!
-//! `make soak` goes further: the second controller's old caches in the pairs too, self-service, three hosts.
+//! `make soak` goes further: the second controller's old caches in the pairs too, two addresses, three hosts,
+//! and no bound that CI's time sets.
 
 use std::io::Write;
 

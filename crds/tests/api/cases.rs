@@ -1,5 +1,5 @@
 //! One table of manifests, asked of the Rust rules and of the CEL in the CRDs: they must agree on every path,
-//! reason and word. An API server is asked the same table elsewhere.
+//! reason and word. The table holds what a real API server is to be asked too, once one runs in the tests.
 
 use std::{
     collections::BTreeSet,
