@@ -282,6 +282,9 @@ impl<'a> Batch<'a> {
         let claim = claim_of(ask);
         let kin = self.kin(&claim, request);
         if (request.holds.is_some() || !kin.is_empty()) && !ask.fresh {
+            // Until then nobody else gets it.
+            let asserted = request.holds.iter().flat_map(|lease| &lease.ips);
+            self.taken.extend(asserted.copied());
             return Outcome::Reread;
         }
         if let Some(lease) = &request.holds {
