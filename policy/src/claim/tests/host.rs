@@ -313,6 +313,9 @@ fn rule10_r92_the_other_family_is_off_the_nic_before_it_is_let_go() {
     site.nic.remove(&v6);
     site.wire.insert(v6);
     while let Some(did) = site.step() {
+        if did == "request pool/addr wants" {
+            assert!(site.nic.is_empty(), "declined while half of it is on the NIC");
+        }
         for ip in &site.nic {
             let entry = site.ledger("pool").allocations.get(ip);
             assert!(
