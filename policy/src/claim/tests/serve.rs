@@ -216,6 +216,9 @@ fn r71_a_waiter_in_the_same_batch_does_not_get_it() {
     let mut desk = Desk::new(pool(1));
     desk.ledger.sequence = 7;
     let mut nodes = [asking("a"), holding("b", lease(&["10.0.0.1"], 7))];
+    // Not even where the holder must be read again first.
+    let served = desk.serve_as(&mut nodes, |ask| ask.fresh = false);
+    assert!(served.ledger.is_none());
     desk.serve(&mut nodes);
     assert!(desk.entry("10.0.0.1").is_held_by(&"b".into()));
     assert_eq!(refused(&nodes[0]).0, RefusalReason::NoAddress);

@@ -1,0 +1,141 @@
+//! Several captures of one policy, all or none (rule 1), and literal addresses that change.
+
+use super::super::fixtures::*;
+use super::site::{Site, claim};
+use crate::claim::*;
+
+fn two() -> Site {
+    Site::new()
+        .pool("pool-a", pool(1))
+        .pool(
+            "pool-b",
+            pool_of(serde_json::json!({
+                "range": {"cidr": "10.0.1.0/24", "start": "10.0.1.1", "end": "10.0.1.1"},
+            })),
+        )
+        .wants("pool-a", "first")
+        .wants("pool-b", "second")
+}
+
+fn take(site: &mut Site, pool: &str, address: &str) {
+    site.ledger_mut(pool)
+        .allocations
+        .insert(ip(address), held("other", 0));
+}
+
+#[test]
+fn r20_rule1_two_captures_are_used_in_the_order_of_pool_names() {
+    let mut site = two();
+    let done = site.settle();
+    assert_eq!(site.nic, ips(&["10.0.0.1", "10.0.1.1"]).into_iter().collect());
+    let place = |what: &str| {
+        done.iter()
+            .position(|did| did == what)
+            .unwrap_or_else(|| panic!("{what}: {done:?}"))
+    };
+    assert!(place("journal pool-a/first asking") < place("journal pool-b/second asking"));
+    assert!(place("nic + [10.0.0.1]") < place("nic + [10.0.1.1]"));
+    // Nothing is announced before both are granted.
+    assert!(place("serve") < place("announce pool-a/first"));
+    assert!(site.settle().is_empty());
+}
+
+#[test]
+fn rule1_a_refusal_of_one_releases_the_other() {
+    let taken = [("pool-a", "10.0.0.1", "pool-b"), ("pool-b", "10.0.1.1", "pool-a")];
+    for (full, address, other) in taken {
+        let mut site = two();
+        take(&mut site, full, address);
+        let done = site.settle();
+        assert!(!done.iter().any(|did| did.starts_with("nic")), "{done:?}");
+        assert!(site.nic.is_empty());
+        assert!(site.ledger(other).allocations.is_empty(), "{other} is let go");
+        // Room appears (R32): both are asked for, and used.
+        site.ledger_mut(full).allocations.clear();
+        site.settle();
+        assert_eq!(site.nic.len(), 2, "{full} has room");
+    }
+}
+
+#[test]
+fn rule1_a_pool_that_does_not_give_yet_keeps_both_waiting() {
+    let mut site = two();
+    site.ledger_mut("pool-b").rebuilt_for = None;
+    site.settle();
+    assert!(site.nic.is_empty());
+    assert!(site.ledger("pool-a").allocations[&ip("10.0.0.1")].is_held());
+    site.ledger_mut("pool-b").rebuilt_for = Some("uid-pool-b".into());
+    site.settle();
+    assert_eq!(site.nic.len(), 2);
+}
+
+// What is held already is not let go because a sibling lost its address (R97).
+#[test]
+fn r97_a_sibling_that_is_held_stays() {
+    let mut site = two();
+    site.settle();
+    site.ledger_mut("pool-b").sequence = 9;
+    site.ledger_mut("pool-b")
+        .allocations
+        .insert(ip("10.0.1.1"), held("other", 9));
+    site.settle();
+    assert_eq!(site.nic, ips(&["10.0.0.1"]).into_iter().collect());
+}
+
+// A pool on hold is asked again and again; the claims on other pools don't wait for that.
+#[test]
+fn one_pool_on_hold_does_not_stop_the_claims_on_others() {
+    let mut site = two();
+    site.wants.remove(&claim("pool-b", "second"));
+    site.settle();
+    let mut other = claim("pool-b", "second");
+    other.policy = "z-other".into();
+    // Granted from pool-a, then on hold before it is confirmed.
+    let mut site = two();
+    site.wants.remove(&claim("pool-b", "second"));
+    site.wants.insert(other, None);
+    while !site.step().expect("a step").starts_with("announce pool-a") {}
+    site.ledger_mut("pool-a").hold = Some(Hold { until: NOW + 1 });
+    site.run(100);
+    assert_eq!(site.nic, ips(&["10.0.1.1"]).into_iter().collect());
+}
+
+// Each of several parked claims has its turn, also while the pool of the first is gone.
+#[test]
+fn parked_claims_take_turns() {
+    let mut site = two();
+    site.settle();
+    site.node = NodeSeen::Gone;
+    site.settle();
+    site.pools.remove(&"pool-a".into());
+    site.node = NodeSeen::Is("new".into());
+    for _ in 0..20 {
+        site.now += 1;
+        site.step();
+    }
+    let entry = &site.ledger("pool-b").allocations[&ip("10.0.1.1")];
+    assert!(entry.is_held_by(&site.record("second").id) && entry.node_uid == "new".into());
+}
+
+#[test]
+fn rule11_a_literal_address_is_claimed_and_a_change_of_it_is_a_new_claim() {
+    let mut site = Site::new().pool("pool", pool(8));
+    site.wants.insert(claim("pool", "addr"), Some(ip("10.0.0.3")));
+    site.settle();
+    assert_eq!(site.nic, ips(&["10.0.0.3"]).into_iter().collect());
+    assert_eq!(site.entry("pool", "10.0.0.3").kind, EntryKind::Static);
+    let before = site.record("addr").id.clone();
+    site.wants.insert(claim("pool", "addr"), Some(ip("10.0.0.5")));
+    site.settle();
+    assert_eq!(site.nic, ips(&["10.0.0.5"]).into_iter().collect());
+    assert_eq!(site.ledger("pool").allocations.len(), 1);
+    assert_ne!(site.record("addr").id, before);
+    // Also while the first is still being asked for.
+    take(&mut site, "pool", "10.0.0.7");
+    site.wants.insert(claim("pool", "addr"), Some(ip("10.0.0.7")));
+    site.settle();
+    assert!(site.nic.is_empty());
+    site.wants.insert(claim("pool", "addr"), Some(ip("10.0.0.8")));
+    site.settle();
+    assert_eq!(site.nic, ips(&["10.0.0.8"]).into_iter().collect());
+}
