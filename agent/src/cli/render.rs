@@ -20,9 +20,10 @@ use source::Source;
 
 /// Print a policy's desired state as one node would get it
 ///
-/// Evaluates the captures over the host's state, asks the pools for addresses as a server of claims would (what the node
-/// already holds is used again, else the next address is chosen), and fills in the desired state. Nothing is changed and
-/// nothing is claimed: the same input gives the same answer.
+/// Evaluates the captures over the host's state, asks the pools for addresses with the code that serves claims in a
+/// cluster (what the node already holds is used again, else the next address is chosen), and fills in the desired state.
+/// A pool that is being deleted, on hold or being rebuilt gives nothing. Nothing is changed and nothing is claimed: the
+/// same input gives the same answer.
 ///
 /// What Berth can't apply is rendered all the same; 'berth plan' is what refuses it. In a NodeNetworkConfigurationPolicy,
 /// linux-bridge ports that say nothing of vlan get the trunk of all VLANs that kubernetes-nmstate gives them; a bare

@@ -3,9 +3,9 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{berth, fixtures, line};
+use crate::support::{Ran, berth, fixtures, line};
 
 #[test]
 fn crds_are_those_in_the_repository() {
@@ -146,6 +146,87 @@ fn what_is_held_by_nobody_known_is_not_given() {
             "{node}: {ip}"
         );
     }
+}
+
+/// Renders for a node from `more/holders.yaml` as changed, by way of standard input.
+fn render_from(node: &str, change: impl Fn(&mut Value)) -> Ran {
+    let text = fs::read_to_string(fixtures().join("more/holders.yaml")).expect("read the pool");
+    let mut pool: Value = serde_saphyr::from_str(&text).expect("a pool");
+    change(&mut pool);
+    let arguments = [
+        "render",
+        "-f",
+        "more/one-pool.yaml",
+        "--pool",
+        "-",
+        "--node",
+        node,
+    ];
+    berth(&fixtures(), &arguments, pool.to_string().as_bytes())
+}
+
+/// Rules 5 and 6, D16: where a server must not give, files give nothing either, not even to who holds something.
+#[test]
+fn a_pool_that_gives_nothing_says_why() {
+    type Change = fn(&mut Value);
+    let cases: [(&str, Change); 5] = [
+        ("it is being deleted", |pool| {
+            pool["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z".into();
+        }),
+        ("it is on hold, by its annotation nmstate.io/hold", |pool| {
+            pool["metadata"]["annotations"] = json!({"nmstate.io/hold": ""});
+        }),
+        (
+            "it is being rebuilt, by its annotation nmstate.io/reset-ippool",
+            |pool| {
+                pool["metadata"]["annotations"] = json!({"nmstate.io/reset-ippool": "true"});
+            },
+        ),
+        (
+            "it is being rebuilt, for status.rebuiltFor is not its metadata.uid",
+            |pool| {
+                pool["status"]["rebuiltFor"] = "another".into();
+            },
+        ),
+        (
+            "it is being rebuilt, for allocated-offsets and allocations disagree",
+            |pool| {
+                pool["status"]["allocated-offsets"] = json!([1]);
+            },
+        ),
+    ];
+    for node in ["node01", "node10"] {
+        let ran = render_from(node, |_| ());
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{node}");
+        for (why, change) in cases {
+            let ran = render_from(node, change);
+            assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{node}: {why}");
+            let expected = format!("pool traffic-1 gives nothing now: {why}\n");
+            assert!(ran.stderr.ends_with(&expected), "{node}: {}", ran.stderr);
+        }
+    }
+}
+
+/// A manifest as a person writes it has no UID, or no status that was proven: its ledger counts as complete.
+#[test]
+fn a_plain_manifest_counts_as_proven() {
+    let as_kept = render_from("node10", |_| ());
+    let without = |section: &'static str, field: &'static str| {
+        render_from("node10", move |pool| {
+            pool[section].as_object_mut().unwrap().remove(field);
+        })
+    };
+    assert_eq!(as_kept.code, 0, "{}", as_kept.stderr);
+    assert_eq!(without("metadata", "uid"), as_kept);
+    assert_eq!(without("status", "rebuiltFor"), as_kept);
+}
+
+/// R24: an entry is given back to its node only, with or without a UID.
+#[test]
+fn nodes_without_a_uid_are_told_apart_by_name() {
+    // node02's entry has no UID: it is its own, and nobody else's.
+    assert!(render_from("node02", |_| ()).stdout.contains("10.10.10.2\""));
+    assert!(!render_from("node04", |_| ()).stdout.contains("10.10.10.2\""));
 }
 
 /// Rows are found by their edges, and none is lost between them: together they are the range, once.
