@@ -107,6 +107,48 @@ fn wrong_usage_is_2() {
     }
 }
 
+/// Nobody is called so: an answer for such a node would be an answer for nobody.
+#[test]
+fn a_name_that_no_node_can_have_is_wrong_usage() {
+    let long = "a".repeat(254);
+    for name in [
+        "",
+        " ",
+        "Node01",
+        "node_1",
+        "-a",
+        "a-",
+        "a..b",
+        ".a",
+        "nöde",
+        "a/b",
+        "a\n",
+        long.as_str(),
+    ] {
+        let node = format!("--node={name}");
+        let arguments = [
+            "render",
+            "-f",
+            "more/one-pool.yaml",
+            "--pool",
+            "more/holders.yaml",
+            &node,
+        ];
+        let ran = berth(&fixtures(), &arguments, b"");
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (2, ""),
+            "{name:?}: {}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("--node"), "{name:?}: {}", ran.stderr);
+    }
+    for name in ["a", "node01.example.org", "10.0.0.1"] {
+        let text = format!("berth render -f more/one-pool.yaml --pool more/holders.yaml --node {name}");
+        assert_eq!(line(&fixtures(), &text).code, 0, "{name}");
+    }
+}
+
 /// JSON is YAML, so an answer in either form is good input, and says the same.
 #[test]
 fn answers_are_input_in_both_forms() {
