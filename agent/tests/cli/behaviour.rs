@@ -149,6 +149,61 @@ fn a_name_that_no_node_can_have_is_wrong_usage() {
     }
 }
 
+/// What is said against a bare document of these captures, without the line that names the file.
+fn against(captures: &[(String, String)]) -> String {
+    let capture: serde_json::Map<String, Value> = captures
+        .iter()
+        .map(|(name, text)| (name.clone(), text.as_str().into()))
+        .collect();
+    let document = json!({"capture": capture, "desiredState": {}}).to_string();
+    let arguments = ["render", "-f", "-", "--current", "seeds/state.yaml"];
+    let ran = berth(&fixtures(), &arguments, document.as_bytes());
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{}", ran.stderr);
+    let said = ran.stderr.split_once('\n').map(|(_, said)| said.to_owned());
+    said.unwrap_or_default()
+}
+
+/// A capture may be one line of any length: the caret's surroundings are what helps.
+#[test]
+fn of_a_long_line_a_window_is_shown() {
+    // `=` alone is no operator: the caret is under it.
+    let shown = |before: usize, after: usize| {
+        let line = format!("{}={}", "ä".repeat(before), "b".repeat(after));
+        let said = against(&[("x".to_owned(), line)]);
+        let lines: Vec<&str> = said.lines().map(|line| line.trim_start_matches("  ")).collect();
+        let place = format!("capture \"x\": 1:{}: ", before + 1);
+        assert!(
+            lines[0].starts_with(&place),
+            "the column is that of the whole line: {}",
+            lines[0]
+        );
+        let caret = lines[2].chars().position(|c| c == '^').unwrap();
+        assert_eq!(lines[1].chars().nth(caret), Some('='), "{said}");
+        lines[1].to_owned()
+    };
+    let (a, b) = (|n| "ä".repeat(n), |n| "b".repeat(n));
+    assert_eq!(shown(50, 49), format!("| {}={}", a(50), b(49)), "it fits");
+    assert_eq!(shown(51, 49), format!("| …{}={}", a(50), b(49)));
+    assert_eq!(shown(10, 100_000), format!("| {}={}…", a(10), b(89)));
+    assert_eq!(shown(100_000, 10), format!("| …{}={}", a(89), b(10)));
+    assert_eq!(shown(50_000, 50_000), format!("| …{}={}…", a(50), b(49)));
+}
+
+#[test]
+fn a_long_ring_of_captures_is_shown_by_its_ends() {
+    let ring = |size: usize| {
+        let next = |i: usize| (format!("c{i:02}"), format!("capture.c{:02}", (i + 1) % size));
+        against(&(0..size).map(next).collect::<Vec<_>>())
+    };
+    let text = ring(9);
+    let expected = ": c00 -> c01 -> c02 -> c03 -> c04 -> c05 -> c06 -> c07 -> c08 -> c00\n";
+    assert!(text.contains(expected), "{text}");
+    let text = ring(50);
+    let expected =
+        ": c00 -> c01 -> c02 -> c03 -> c04 -> … -> c46 -> c47 -> c48 -> c49 -> c00 (50 captures)\n";
+    assert!(text.contains(expected), "{text}");
+}
+
 /// JSON is YAML, so an answer in either form is good input, and says the same.
 #[test]
 fn answers_are_input_in_both_forms() {
