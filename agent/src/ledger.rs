@@ -4,10 +4,11 @@
 //! `allocated-offsets`, a boolean where the API has text), and every error names its path. Called by [`crate::pools`].
 //! Reads only; what a server would write is its business.
 
+pub(crate) mod claims;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crds::names::pool::COLLISION;
 use crds::pool::{Allocation, AllocationState};
 use policy::pool::Pool;
 use serde_json::Value;
@@ -31,21 +32,16 @@ pub(crate) struct Holder {
     pub(crate) node: String,
     pub(crate) policy: String,
     pub(crate) capture: String,
+    /// Empty where a status says nothing of it, as the id is.
+    pub(crate) node_uid: String,
+    pub(crate) request: String,
+    pub(crate) sequence: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Quarantined {
     pub(crate) reason: String,
     pub(crate) until: Option<String>,
-}
-
-impl Holding {
-    /// May its holder have it back by asking again? Not what another machine answers for (DESIGN 4, rule 1).
-    pub(crate) fn is_recoverable(&self) -> bool {
-        self.quarantined
-            .as_ref()
-            .is_none_or(|quarantined| !quarantined.reason.starts_with(COLLISION))
-    }
 }
 
 /// An entry that can't be read.
@@ -132,6 +128,9 @@ fn holding(entry: Allocation) -> Holding {
         node: entry.node,
         policy: entry.policy,
         capture: entry.capture,
+        node_uid: entry.node_uid,
+        request: entry.request,
+        sequence: u64::try_from(entry.sequence).unwrap_or_default(),
     };
     Holding {
         by: Some(by),

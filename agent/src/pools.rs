@@ -10,11 +10,12 @@ use std::net::IpAddr;
 
 use crds::{Kind, NodeIPSliceSpec, Violation};
 use ipnet::IpNet;
+use policy::claim::Ledger;
 use policy::pool::{Barred, Pool, PoolErrors, PoolSpec, PoolWarning, Taken, UnknownEncoding, check_encoding};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::ledger::{self, EntryError, Holdings, LedgerWarning};
+use crate::ledger::{self, EntryError, Holdings, LedgerWarning, claims};
 
 /// A pool with what is going on in it.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct KnownPool {
     /// Of its slices too.
     pub(crate) held: Holdings,
     pub(crate) slices: Vec<OwnedSlice>,
+    /// Its ledger without entries: does it give?
+    head: Ledger,
 }
 
 /// A `NodeIPSlice`: a block of a pool that one node serves by itself.
@@ -166,6 +169,9 @@ impl KnownPool {
         let mut held = ledger::allocations(status, &mut wrong);
         ledger::offsets(&pool, status, &mut held, &mut heard, &mut wrong);
         status_read(wrong)?;
+        let agree = !heard
+            .iter()
+            .any(|warning| matches!(warning, LedgerWarning::Disagree { .. }));
         let outside = held.keys().filter(|ip| !pool.contains(**ip));
         heard.extend(outside.map(|ip| LedgerWarning::OutOfRange { ip: *ip }));
         let remarks = pool.warnings().iter().cloned().map(PoolRemark::Spec);
@@ -175,12 +181,25 @@ impl KnownPool {
             pool,
             held,
             slices: Vec::new(),
+            head: claims::head(manifest, agree),
         };
         Ok((known, remarks))
     }
 
     pub(crate) fn taken(&self) -> Taken {
         Taken::of(&self.pool, self.held.keys().copied())
+    }
+
+    /// The ledger that claims are served from.
+    pub(crate) fn ledger(&self) -> Ledger {
+        let entries = self
+            .held
+            .iter()
+            .map(|(ip, holding)| (*ip, claims::entry(holding)));
+        Ledger {
+            allocations: entries.collect(),
+            ..self.head.clone()
+        }
     }
 }
 

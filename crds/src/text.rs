@@ -26,7 +26,9 @@ fn is_label_name(text: &str) -> bool {
     text.len() <= 63 && text.bytes().all(inner) && has_plain_ends(text)
 }
 
-fn is_dns_subdomain(text: &str) -> bool {
+/// A DNS subdomain, as the names of nodes are: at most 253 lower-case letters, digits, `-` and `.`, with a letter or digit
+/// at both ends of every part.
+pub fn is_dns_subdomain(text: &str) -> bool {
     let label = |label: &str| {
         label
             .bytes()

@@ -20,9 +20,10 @@ use source::Source;
 
 /// Print a policy's desired state as one node would get it
 ///
-/// Evaluates the captures over the host's state, asks the pools for addresses as a server of claims would (what the node
-/// already holds is used again, else the next address is chosen), and fills in the desired state. Nothing is changed and
-/// nothing is claimed: the same input gives the same answer.
+/// Evaluates the captures over the host's state, asks the pools for addresses with the code that serves claims in a
+/// cluster (what the node already holds is used again, else the next address is chosen), and fills in the desired state.
+/// A pool that is being deleted, on hold or being rebuilt gives nothing. Nothing is changed and nothing is claimed: the
+/// same input gives the same answer.
 ///
 /// What Berth can't apply is rendered all the same; 'berth plan' is what refuses it. In a NodeNetworkConfigurationPolicy,
 /// linux-bridge ports that say nothing of vlan get the trunk of all VLANs that kubernetes-nmstate gives them; a bare
@@ -43,7 +44,7 @@ pub(super) struct Args {
     #[arg(long = "pool", value_name = "FILE", num_args = 1..)]
     pools: Vec<PathBuf>,
     /// The node to render for; needed by captures that ask a pool
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = node_name)]
     node: Option<String>,
     /// The node's labels, for ranges with a nodeSelector
     #[arg(long, value_name = "KEY=VALUE,…", value_delimiter = ',', value_parser = label, requires = "node")]
@@ -59,6 +60,18 @@ Examples:
   berth render -f policy.yaml --pool traffic-1.yaml --pool traffic-2.yaml --node node01
   berth render -f policy.yaml --pool pool.yaml --node node01 --node-labels rack=rack1,zone=a
   kubectl get nncp bridge -o yaml | berth render -f - --current state.yaml -o json";
+
+fn node_name(text: &str) -> Result<String, &'static str> {
+    if text.is_empty() {
+        return Err("a node's name can't be empty");
+    }
+    if !crds::text::is_dns_subdomain(text) {
+        return Err(
+            "no node has such a name: it is lower case letters, digits, '-' and '.', at most 253 of them, with a letter or digit at both ends and beside every '.'",
+        );
+    }
+    Ok(text.to_owned())
+}
 
 fn label(text: &str) -> Result<(String, String), &'static str> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;

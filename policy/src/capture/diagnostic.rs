@@ -96,14 +96,32 @@ fn printable(text: &str) -> String {
         .collect()
 }
 
+/// How much of a line is printed: what fits a terminal and a condition's message. A capture may be a line of megabytes.
+const WINDOW: usize = 100;
+
+/// The part of a long line around character `at`, with `…` where something was cut off, and where `at` is in it.
+fn window(text: &str, at: usize) -> (String, usize) {
+    let length = text.chars().count();
+    if length <= WINDOW {
+        return (printable(text), at);
+    }
+    let at = at.min(length);
+    let start = at.saturating_sub(WINDOW / 2).min(length - WINDOW);
+    let cut: String = text.chars().skip(start).take(WINDOW).collect();
+    let before = if start > 0 { "…" } else { "" };
+    let after = if start + WINDOW < length { "…" } else { "" };
+    let shown = format!("{before}{}{after}", printable(&cut));
+    (shown, at - start + before.chars().count())
+}
+
 impl fmt::Display for Spot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Tabs stay tabs in front of the caret, so that it stands under its character at any tab width.
-        let shown = printable(&self.text);
+        let (shown, at) = window(&self.text, self.column.saturating_sub(1));
         let indent: String = shown
             .chars()
             .chain(std::iter::repeat(' '))
-            .take(self.column.saturating_sub(1))
+            .take(at)
             .map(|c| if c == '\t' { c } else { ' ' })
             .collect();
         write!(f, "| {shown}\n| {indent}^")

@@ -48,7 +48,7 @@ pub enum Problem {
     // References.
     #[error("unknown capture \"{name}\"; {}", Choice(known))]
     UnknownCapture { name: String, known: Names },
-    #[error("captures need each other: {}", members.join(" -> "))]
+    #[error("captures need each other: {}", Ring(members))]
     Cycle { members: Vec<String> },
     #[error("{}", Missing { reached, missing, found })]
     NoPath {
@@ -193,6 +193,22 @@ impl fmt::Display for Choice<'_> {
         } else {
             write!(f, "known: {}", self.0)
         }
+    }
+}
+
+/// A ring as its members in order, the first once more at the end; of a long one, its middle is left out.
+struct Ring<'a>(&'a [String]);
+
+impl fmt::Display for Ring<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members = self.0;
+        if members.len() <= LISTED {
+            return write!(f, "{}", members.join(" -> "));
+        }
+        let (first, rest) = members.split_at(LISTED / 2);
+        let last = &rest[rest.len().saturating_sub(LISTED / 2)..];
+        let (first, last) = (first.join(" -> "), last.join(" -> "));
+        write!(f, "{first} -> … -> {last} ({} captures)", members.len() - 1)
     }
 }
 

@@ -8,33 +8,63 @@ use serde_json::{Map, Value, json};
 use super::explain::Explained;
 use super::rows::{Row, View};
 use crate::cli::table::Table;
-use crate::ledger::Quarantined;
+use crate::ledger::{Holding, Quarantined};
 use crate::pools::KnownPool;
 
-/// `status.capacity`, what is held, and `status.available`, counted in claims.
-fn counts(view: &View<'_>) -> (u128, u128, u128) {
-    let known = view.known;
-    let taken = known.taken();
-    let counted = PoolView {
-        pool: &known.pool,
-        taken: &taken,
-        barred: &view.barred,
-    };
-    let counts = counted.counts();
-    (counts.capacity, held(known), counts.available)
+/// Counted in claims: a dual-stack range gives two addresses to one.
+struct Counts {
+    /// `status.capacity`.
+    capacity: u128,
+    /// By somebody who may use them.
+    held: u128,
+    /// With `held`, `status.allocated`.
+    quarantined: u128,
+    /// `status.available`.
+    available: u128,
 }
 
-/// Claims that are held: a dual-stack range gives two addresses to one.
-fn held(known: &KnownPool) -> u128 {
+impl Counts {
+    fn of(view: &View<'_>) -> Self {
+        let known = view.known;
+        let taken = known.taken();
+        let counted = PoolView {
+            pool: &known.pool,
+            taken: &taken,
+            barred: &view.barred,
+        };
+        let counts = counted.counts();
+        let all = claims(known, |_| true);
+        let held = claims(known, |holding| holding.quarantined.is_none());
+        Self {
+            capacity: counts.capacity,
+            held,
+            quarantined: all.saturating_sub(held),
+            available: counts.available,
+        }
+    }
+
+    fn columns(&self) -> [(&'static str, u128); 4] {
+        [
+            ("CAPACITY", self.capacity),
+            ("HELD", self.held),
+            ("QUARANTINED", self.quarantined),
+            ("AVAILABLE", self.available),
+        ]
+    }
+}
+
+/// How many claims have such an address in a range.
+fn claims(known: &KnownPool, counts: impl Fn(&Holding) -> bool) -> u128 {
     let in_range = |range: &Range, v4: bool| {
-        let of = |ip: &&IpAddr| {
+        let of = |ip: &IpAddr| {
             ip.is_ipv4() == v4
                 && known
                     .pool
-                    .range_of(**ip)
+                    .range_of(*ip)
                     .is_some_and(|other| other.name() == range.name())
         };
-        known.held.keys().filter(of).count() as u128
+        let entries = known.held.iter();
+        entries.filter(|(ip, holding)| of(ip) && counts(holding)).count() as u128
     };
     let ranges = known.pool.ranges().iter();
     ranges
@@ -49,14 +79,17 @@ pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
     let among = among && !explained.whole;
     let mut text = String::new();
     if explained.whole {
-        let (capacity, held, available) = counts(&explained.view);
-        let mut head = Table::new(vec!["POOL", "CAPACITY", "HELD", "AVAILABLE"]);
-        head.row(vec![
-            name.to_owned(),
-            capacity.to_string(),
-            held.to_string(),
-            available.to_string(),
-        ]);
+        let counts = Counts::of(&explained.view);
+        // Quarantine is rare: it has a column only where there is any.
+        let shown = |(title, count): &(&str, u128)| *title != "QUARANTINED" || *count > 0;
+        let (titles, cells): (Vec<&'static str>, Vec<String>) = counts
+            .columns()
+            .into_iter()
+            .filter(shown)
+            .map(|(title, count)| (title, count.to_string()))
+            .unzip();
+        let mut head = Table::new([&["POOL"], titles.as_slice()].concat());
+        head.row([&[name.to_owned()], cells.as_slice()].concat());
         text = head.print() + "\n";
     }
     let several = known.pool.ranges().len() > 1;
@@ -137,9 +170,8 @@ pub(super) fn document(explained: &Explained<'_>) -> Value {
     let mut fields = Map::new();
     fields.insert("pool".into(), json!(explained.view.known.pool.name()));
     if explained.whole {
-        let (capacity, held, available) = counts(&explained.view);
-        for (key, count) in [("capacity", capacity), ("held", held), ("available", available)] {
-            fields.insert(key.into(), number(count));
+        for (key, count) in Counts::of(&explained.view).columns() {
+            fields.insert(key.to_lowercase(), number(count));
         }
     }
     fields.insert("rows".into(), explained.rows.iter().map(row).collect());

@@ -1,8 +1,8 @@
 //! Addresses for a policy's captures: what a server of claims would answer, from what the files say.
 //!
-//! The order is the server's (DESIGN 4, rule 1): what the enactment holds, what the ledger has for this node, policy and
-//! capture (R24), a reservation, the next one chosen. In a sliced pool the choice is made within the node's slices, and
-//! within the next slice it would take where they are full.
+//! The answers are those of [`policy::claim::serve`], the code that serves claims in a cluster; owned here is how files
+//! become what it reads, and its answers grants. In a sliced pool it is asked twice: for the node's slices, and for the
+//! next slice that the node would take where they are full.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +10,18 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 use policy::capture::{Granted, GrantedAddress, Grants};
+use policy::claim::{
+    Asked, Enactment, Entry, Lease, Ledger, NodeUid, Refusal as Refused, RefusalReason, Reply, Request,
+    RequestId, Slot, SlotKey, serve,
+};
 use policy::pool::{
-    Barred, Family, Given, Holder, NoAddress, NodeView, NotASlice, Pool, PoolView, SliceView, Taken,
-    TakenSlices, Want, choose, choose_slice,
+    Barred, Family, Holder, NoAddress, NodeView, NotASlice, Pool, SliceView, TakenSlices, Want, choose_slice,
 };
 use thiserror::Error;
 
 use super::captured::Captured;
 use crate::cli::UsageError;
+use crate::ledger::claims::{NO_TIME, NotGiving, node_uid};
 use crate::pools::{KnownPool, Pools};
 
 /// Who asks.
@@ -55,16 +59,18 @@ struct Refusal {
     why: Why,
 }
 
-#[derive(Debug, Error)]
+#[derive(Debug, Clone, Error)]
 enum Why {
     #[error("unknown pool {pool:?}; {}", Known(.known))]
     UnknownPool { pool: String, known: Vec<String> },
-    #[error("the enactment holds {ip}, but pool {pool} says that {holder} does")]
-    HeldByAnother {
-        ip: IpAddr,
-        pool: String,
-        holder: String,
-    },
+    #[error("pool {pool} gives nothing now: {why}")]
+    NotGiving { pool: String, why: NotGiving },
+    #[error("the enactment holds what pool {pool} gave to another: {}", .refused.message)]
+    HeldByAnother { pool: String, refused: Refused },
+    #[error("{}", .0.message)]
+    Refused(Refused),
+    #[error("it holds {ip}, which no range of pool {pool} has: nothing says its prefix length")]
+    OutOfRange { ip: IpAddr, pool: String },
     #[error(transparent)]
     NoAddress(#[from] NoAddress),
     #[error(transparent)]
@@ -90,52 +96,54 @@ pub(super) fn grants(
     asker: &Asker<'_>,
 ) -> Result<Grants, Failure> {
     let mut grants = Grants::new();
-    let mut refused = Vec::new();
-    let mut taken: BTreeMap<&str, Taken> = BTreeMap::new();
+    let mut refused: BTreeMap<&str, Why> = BTreeMap::new();
+    let mut claims: BTreeMap<&str, Claims<'_>> = BTreeMap::new();
     for (capture, pool) in wanted {
-        let known = pools.get(pool);
-        if let Some(held) = captured.held(pool, capture) {
-            match known.and_then(|known| held_by_another(known, held, asker)) {
-                None => drop(grants.insert(capture.clone(), held.clone())),
-                Some(why) => refused.push((capture, why)),
+        let held = captured.held(pool, capture);
+        match (asker.node, pools.get(pool), held) {
+            (Some(node), Some(known), _) => {
+                let claims = claims.entry(pool).or_insert_with(|| Claims {
+                    known,
+                    barred: pools.barred_for(pool),
+                    node: NodeView {
+                        name: node,
+                        labels: asker.labels,
+                    },
+                    policy: asker.policy,
+                    wishes: Vec::new(),
+                });
+                claims.wishes.push(Wish { capture, held });
             }
-            continue;
+            // No ledger to ask, or nobody to ask for: the enactment's word is all there is.
+            (_, _, Some(held)) => drop(grants.insert(capture.clone(), held.clone())),
+            (None, _, None) => {
+                return Err(Failure::Usage(UsageError::NodeMissing {
+                    capture: capture.clone(),
+                    pool: pool.clone(),
+                }));
+            }
+            (Some(_), None, None) => {
+                let why = Why::UnknownPool {
+                    pool: pool.clone(),
+                    known: pools.names(),
+                };
+                refused.insert(capture, why);
+            }
         }
-        let Some(node) = asker.node else {
-            return Err(Failure::Usage(UsageError::NodeMissing {
-                capture: capture.clone(),
-                pool: pool.clone(),
-            }));
-        };
-        let Some(known) = known else {
-            let why = Why::UnknownPool {
-                pool: pool.clone(),
-                known: pools.names(),
-            };
-            refused.push((capture, why));
-            continue;
-        };
-        let claim = Claim {
-            known,
-            barred: pools.barred_for(pool),
-            node: NodeView {
-                name: node,
-                labels: asker.labels,
-            },
-            policy: asker.policy,
-            capture,
-        };
-        let taken = taken.entry(pool).or_insert_with(|| known.taken());
-        match claim.serve(taken) {
-            Ok(granted) => drop(grants.insert(capture.clone(), granted)),
-            Err(why) => refused.push((capture, why)),
+    }
+    for claims in claims.values() {
+        for (capture, answer) in claims.answers() {
+            match answer {
+                Ok(granted) => drop(grants.insert(capture.to_owned(), granted)),
+                Err(why) => drop(refused.insert(capture, why)),
+            }
         }
     }
     if refused.is_empty() {
         return Ok(grants);
     }
-    let refusal = |(capture, why): (&String, Why)| Refusal {
-        capture: capture.clone(),
+    let refusal = |(capture, why): (&str, Why)| Refusal {
+        capture: capture.to_owned(),
         why,
     };
     Err(Failure::Refused(Refusals(
@@ -143,136 +151,223 @@ pub(super) fn grants(
     )))
 }
 
-/// An enactment's word counts only as far as the ledger backs it.
-fn held_by_another(known: &KnownPool, held: &Granted, asker: &Asker<'_>) -> Option<Why> {
-    let node = asker.node?;
-    let addresses = [Some(&held.address), held.second.as_ref()];
-    addresses.into_iter().flatten().find_map(|one| {
-        let ip = one.address.addr();
-        let holder = known.held.get(&ip)?.by.as_ref().filter(|by| by.node != node)?;
-        Some(Why::HeldByAnother {
-            ip,
-            pool: known.pool.name().to_owned(),
-            holder: holder.node.clone(),
-        })
-    })
-}
-
-/// One capture's wish.
-struct Claim<'a> {
+/// What one policy on one node wants of one pool.
+struct Claims<'a> {
     known: &'a KnownPool,
     barred: Barred,
     node: NodeView<'a>,
     policy: &'a str,
-    capture: &'a str,
+    wishes: Vec<Wish<'a>>,
 }
 
-impl Claim<'_> {
-    fn serve(&self, taken: &mut Taken) -> Result<Granted, Why> {
-        if let Some(granted) = self.held() {
-            return Ok(granted);
-        }
-        let granted = match self.known.pool.is_sliced() {
-            true => self.within_slices(taken)?,
-            false => self.choose(&self.known.pool, taken)?,
+#[derive(Clone, Copy)]
+struct Wish<'a> {
+    capture: &'a str,
+    /// What the enactment says is held.
+    held: Option<&'a Granted>,
+}
+
+/// Answers by capture; none where a server would say nothing now.
+type Replies = BTreeMap<String, Reply>;
+
+impl<'a> Claims<'a> {
+    fn answers(&self) -> Vec<(&'a str, Result<Granted, Why>)> {
+        let mut ledger = self.ledger();
+        let mut replies = Replies::new();
+        let no_slice = match self.known.pool.is_sliced() {
+            true => self.within_slices(&mut ledger, &mut replies).err(),
+            false => {
+                replies = self.ask(&mut ledger, &self.known.pool, &self.wishes);
+                None
+            }
         };
-        taken.extend(
-            [Some(&granted.address), granted.second.as_ref()]
-                .into_iter()
-                .flatten()
-                .map(|one| one.address.addr()),
-        );
-        Ok(granted)
+        let before = self.known.ledger();
+        let conclude = |wish: &Wish<'a>| match (replies.get(wish.capture), &no_slice) {
+            (Some(reply), Some(why)) if is_full(reply) => Err(why.clone()),
+            (reply, _) => self.conclude(&before, wish, reply),
+        };
+        let answers = self.wishes.iter().map(|wish| (wish.capture, conclude(wish)));
+        answers.collect()
     }
 
-    /// What the ledger has for this claim already.
-    fn held(&self) -> Option<Granted> {
-        let mine: Vec<Given> = self
-            .known
-            .held
+    /// The pool's ledger. Of an entry without a holder's name, the enactment's word says whose it is: it is left out, and
+    /// comes back as the enactment's.
+    fn ledger(&self) -> Ledger {
+        let mut ledger = self.known.ledger();
+        for ip in self.wishes.iter().filter_map(|wish| wish.held).flat_map(ips) {
+            if self
+                .known
+                .held
+                .get(&ip)
+                .is_some_and(|holding| holding.by.is_none())
+            {
+                ledger.allocations.remove(&ip);
+            }
+        }
+        ledger
+    }
+
+    /// Asks as an agent does that has just written its requests, on a live and ready node.
+    fn ask(&self, ledger: &mut Ledger, pool: &Pool, wishes: &[Wish<'_>]) -> Replies {
+        let written: Vec<(Enactment, SlotKey)> =
+            wishes.iter().map(|wish| self.enactment(ledger, wish)).collect();
+        let asked: Vec<Asked<'_>> = written
             .iter()
-            .filter(|(_, holding)| holding.is_recoverable())
-            .filter(|(_, holding)| {
-                holding.by.as_ref().is_some_and(|by| {
-                    by.node == self.node.name && by.policy == self.policy && by.capture == self.capture
-                })
+            .map(|(enactment, key)| Asked {
+                enactment,
+                key,
+                labels: self.node.labels,
+                live: true,
+                ready: true,
+                fresh: true,
             })
-            .filter_map(|(ip, _)| self.given(*ip))
             .collect();
-        let range = self.known.pool.range_of(mine.first()?.ip)?;
-        granted(&mine, range.name(), range.attributes())
-    }
-
-    fn given(&self, ip: IpAddr) -> Option<Given> {
-        let part = self.known.pool.range_of(ip)?.part(Family::of(ip))?;
-        Some(Given {
-            ip,
-            prefix_length: part.prefix_length(),
-            gateway: part.gateway(),
-        })
-    }
-
-    fn holder(&self) -> Holder<'_> {
-        Holder {
-            node: self.node.name,
-            capture: self.capture,
-            declined: &[],
-            want: Want::Any,
+        let served = serve(ledger, pool, &self.barred, &asked, NO_TIME);
+        if let Some(after) = served.ledger {
+            *ledger = after;
         }
+        let answers = served.answers.into_iter();
+        answers
+            .map(|answer| (answer.key.capture.to_string(), answer.reply))
+            .collect()
     }
 
-    fn choose(&self, pool: &Pool, taken: &Taken) -> Result<Granted, NoAddress> {
-        let view = PoolView {
-            pool,
-            taken,
-            barred: &self.barred,
+    /// An enactment with this one request.
+    fn enactment(&self, ledger: &Ledger, wish: &Wish<'_>) -> (Enactment, SlotKey) {
+        let key = SlotKey {
+            pool: self.known.pool.name().into(),
+            capture: wish.capture.into(),
         };
-        let choice = choose(&view, &self.holder(), &self.node)?;
-        let given: Vec<Given> = choice.given().cloned().collect();
-        granted(&given, &choice.range, &choice.attributes).ok_or_else(|| NoAddress::NoRangeForNode {
-            pool: pool.name().to_owned(),
-            node: self.node.name.to_owned(),
-        })
+        let mut request = Request::new(RequestId::new(format!("render:{}", wish.capture)));
+        // A lease as old as can be never says that the ledger went back in time: files are of any age.
+        request.holds = wish.held.map(|held| Lease {
+            ips: ips(held).collect(),
+            sequence: 0,
+            pool: ledger.pool.clone(),
+        });
+        let slot = Slot {
+            request: Some(request),
+            ..Slot::default()
+        };
+        let enactment = Enactment {
+            uid: "render".into(),
+            node: self.node.name.into(),
+            node_uid: self.node_uid(ledger, wish.capture),
+            policy: self.policy.into(),
+            deleting: None,
+            slots: BTreeMap::from([(key.clone(), slot)]),
+        };
+        (enactment, key)
     }
 
-    fn within_slices(&self, taken: &Taken) -> Result<Granted, Why> {
-        let slices = &self.known.slices;
-        let own: Vec<IpNet> = slices
-            .iter()
-            .filter(|slice| slice.node == self.node.name)
-            .map(|slice| slice.cidr)
-            .collect();
-        if !own.is_empty()
-            && let Ok(granted) = self.choose(&self.known.pool.within(&own)?, taken)
-        {
-            return Ok(granted);
+    /// The node's UID as the ledger has it, of this very claim before others: no file says which one the node has now.
+    fn node_uid(&self, ledger: &Ledger, capture: &str) -> NodeUid {
+        let entries = ledger.allocations.values();
+        let rank = |entry: &&Entry| {
+            let same = entry.policy.as_str() == self.policy && entry.capture.as_str() == capture;
+            (same, entry.is_held(), entry.sequence)
+        };
+        entries
+            .filter(|entry| entry.node.as_str() == self.node.name)
+            .max_by_key(rank)
+            .map_or_else(|| node_uid(self.node.name, ""), |entry| entry.node_uid.clone())
+    }
+
+    fn conclude(&self, ledger: &Ledger, wish: &Wish<'_>, reply: Option<&Reply>) -> Result<Granted, Why> {
+        let pool = self.known.pool.name().to_owned();
+        match (reply, wish.held) {
+            (Some(Reply::Grant(_)), Some(held)) => Ok(held.clone()),
+            (Some(Reply::Grant(grant)), None) => self.granted(&grant.lease),
+            (Some(Reply::Refuse(refused)), _) if refused.reason == RefusalReason::HeldByAnother => {
+                Err(Why::HeldByAnother {
+                    pool,
+                    refused: refused.clone(),
+                })
+            }
+            (Some(Reply::Refuse(refused)), _) => Err(Why::Refused(refused.clone())),
+            // A holder keeps what it has while nobody answers, unless it is known to be another's.
+            (None, Some(held)) if !self.is_anothers(ledger, held) => Ok(held.clone()),
+            (None, _) => Err(Why::NotGiving {
+                pool,
+                why: NotGiving::of(ledger),
+            }),
         }
-        let all = TakenSlices::of(&self.known.pool, slices.iter().map(|slice| slice.cidr));
+    }
+
+    fn is_anothers(&self, ledger: &Ledger, held: &Granted) -> bool {
+        ips(held)
+            .filter_map(|ip| ledger.allocations.get(&ip))
+            .any(|entry| !["", self.node.name].contains(&entry.node.as_str()))
+    }
+
+    /// A lease with what the pool says of its addresses.
+    fn granted(&self, lease: &Lease) -> Result<Granted, Why> {
+        let pool = &self.known.pool;
+        let outside = |ip: IpAddr| Why::OutOfRange {
+            ip,
+            pool: pool.name().to_owned(),
+        };
+        let mut addresses = Vec::new();
+        let mut first = None;
+        for ip in lease.ips.iter().copied() {
+            let range = pool.range_of(ip).ok_or_else(|| outside(ip))?;
+            let part = range.part(Family::of(ip)).ok_or_else(|| outside(ip))?;
+            addresses.push(GrantedAddress {
+                address: IpNet::new(ip, part.prefix_length()).map_err(|_| outside(ip))?,
+                gateway: part.gateway(),
+            });
+            first = first.or(Some(range));
+        }
+        let mut addresses = addresses.into_iter();
+        match (addresses.next(), first) {
+            (Some(address), Some(range)) => Ok(Granted {
+                address,
+                second: addresses.next(),
+                range: range.name().to_owned(),
+                attributes: range.attributes().clone(),
+            }),
+            _ => Err(Why::NoAddress(NoAddress::NoRangeForNode {
+                pool: pool.name().to_owned(),
+                node: self.node.name.to_owned(),
+            })),
+        }
+    }
+
+    /// Asks the node's slices, and for what they are too full for the next slice, if there is one.
+    fn within_slices(&self, ledger: &mut Ledger, replies: &mut Replies) -> Result<(), Why> {
+        let (pool, slices) = (&self.known.pool, &self.known.slices);
+        let own = slices.iter().filter(|slice| slice.node == self.node.name);
+        let own: Vec<IpNet> = own.map(|slice| slice.cidr).collect();
+        replies.extend(self.ask(ledger, &pool.within(&own)?, &self.wishes));
+        let full = |wish: &&Wish<'_>| replies.get(wish.capture).is_some_and(is_full);
+        let left: Vec<Wish<'_>> = self.wishes.iter().filter(full).copied().collect();
+        let Some(one) = left.first() else {
+            return Ok(());
+        };
+        let all = TakenSlices::of(pool, slices.iter().map(|slice| slice.cidr));
         let view = SliceView {
-            pool: &self.known.pool,
+            pool,
             taken: &all,
             barred: &self.barred,
         };
-        let next = choose_slice(&view, &self.holder(), &self.node)?;
+        let holder = Holder {
+            node: self.node.name,
+            capture: one.capture,
+            declined: &[],
+            want: Want::Any,
+        };
+        let next = choose_slice(&view, &holder, &self.node)?;
         let next: Vec<IpNet> = next.v4.iter().chain(&next.v6).map(|slice| slice.cidr).collect();
-        Ok(self.choose(&self.known.pool.within(&next)?, taken)?)
+        replies.extend(self.ask(ledger, &pool.within(&next)?, &left));
+        Ok(())
     }
 }
 
-/// The first address and the first of the other family; nothing if there is none.
-fn granted(given: &[Given], range: &str, attributes: &BTreeMap<String, String>) -> Option<Granted> {
-    let mut addresses = given.iter().filter_map(|one| {
-        Some(GrantedAddress {
-            address: IpNet::new(one.ip, one.prefix_length).ok()?,
-            gateway: one.gateway,
-        })
-    });
-    let address = addresses.next()?;
-    let other = |one: &GrantedAddress| one.address.addr().is_ipv4() != address.address.addr().is_ipv4();
-    Some(Granted {
-        second: addresses.find(other),
-        address,
-        range: range.to_owned(),
-        attributes: attributes.clone(),
-    })
+fn is_full(reply: &Reply) -> bool {
+    matches!(reply, Reply::Refuse(refused) if refused.reason == RefusalReason::NoAddress)
+}
+
+fn ips(held: &Granted) -> impl Iterator<Item = IpAddr> + '_ {
+    let addresses = [Some(&held.address), held.second.as_ref()];
+    addresses.into_iter().flatten().map(|one| one.address.addr())
 }
