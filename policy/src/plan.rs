@@ -69,7 +69,7 @@ impl Plan {
 /// What to do so that `desired` holds. Empty if it already does.
 pub fn plan(observed: &Observed, desired: &Desired) -> Result<Plan, PlanError> {
     let target = target::target(observed, desired)?;
-    let outcome = diff::diff(observed, &target);
+    let outcome = diff::diff(observed, &target.state, &target.absent);
     if outcome.failures.is_empty() {
         Ok(Plan { steps: outcome.steps })
     } else {
