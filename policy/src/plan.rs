@@ -16,6 +16,7 @@
 //! Cost: near-linear in links, addresses and routes; a plan of what already holds compares and writes nothing.
 
 mod diff;
+mod document;
 mod error;
 pub mod memory;
 mod order;
@@ -32,6 +33,7 @@ mod verify;
 use crate::state::{Desired, Observed};
 use serde::Serialize;
 
+pub use document::plan_document;
 pub use error::{PlanError, Problem, ProblemKind};
 pub use step::{Step, VlanEntry};
 pub use verify::{Unmet, verify};

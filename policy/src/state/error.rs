@@ -58,7 +58,7 @@ pub enum Reason {
     WrongKind { owner: &'static str, found: String },
 }
 
-/// All that a desired document asks for and Berth doesn't do, one line each. Never empty.
+/// All that a desired document asks for and Berth doesn't do, one line each. As an error never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusals(pub Vec<Refusal>);
 

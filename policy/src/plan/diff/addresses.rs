@@ -5,9 +5,10 @@
 //! subnet (`10.0.0.10/24` becomes `10.0.0.11/24`). Added first, the new one would be a secondary of the old, and
 //! what becomes of it when the old one goes is up to the host: with `promote_secondaries` it takes its place, without
 //! it goes along, and a state doesn't say which it is. So the old one goes first. With the last IPv4 address of the
-//! link go all its IPv4 routes, with any address the routes that have it as their source; they are away from that step until
-//! the steps right after the addresses, of the same plan, add them again. Should one of those steps fail, the revert
-//! brings back address and routes alike. Addresses of different subnets have no such gap: the new one comes first.
+//! link go all its IPv4 routes, with any address the routes that have it as their source; they are away from that
+//! step until the steps right after the addresses, of the same plan, add them again. Should one of those fail, the
+//! revert brings back address and routes alike. Addresses of different subnets have no such gap: the new one comes
+//! first.
 
 use super::Walk;
 use crate::plan::memory::{is_fixed, is_secondary};
