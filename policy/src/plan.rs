@@ -5,12 +5,18 @@
 //! that what the kernel does on its own (routes that go with an address, ports that fall down) is seen before
 //! anything is touched. What is left for execution is to send the steps, in order.
 //!
+//! No route that stays is away while a plan runs, with these exceptions, each put back by a later step of the same
+//! plan: the kernel takes the routes of a link that is made anew or has to go down for a change; and those through a
+//! link whose last IPv4 address has to go before its successor can come, which is so where both are in one subnet
+//! (`10.0.0.10/24` becomes `10.0.0.11/24`): see `diff::addresses`.
+//!
 //! Called by the agent and by `berth plan`. Must never guess what it can't see: a document that can't be
 //! brought about is refused with every problem and its path.
 //!
 //! Cost: near-linear in links, addresses and routes; a plan of what already holds compares and writes nothing.
 
 mod diff;
+mod document;
 mod error;
 pub mod memory;
 mod order;
@@ -27,6 +33,7 @@ mod verify;
 use crate::state::{Desired, Observed};
 use serde::Serialize;
 
+pub use document::plan_document;
 pub use error::{PlanError, Problem, ProblemKind};
 pub use step::{Step, VlanEntry};
 pub use verify::{Unmet, verify};
@@ -69,7 +76,7 @@ impl Plan {
 /// What to do so that `desired` holds. Empty if it already does.
 pub fn plan(observed: &Observed, desired: &Desired) -> Result<Plan, PlanError> {
     let target = target::target(observed, desired)?;
-    let outcome = diff::diff(observed, &target);
+    let outcome = diff::diff(observed, &target.state, &target.absent);
     if outcome.failures.is_empty() {
         Ok(Plan { steps: outcome.steps })
     } else {

@@ -21,9 +21,12 @@ pub(super) struct Outcome {
     pub(super) failures: Vec<Problem>,
 }
 
-pub(super) fn diff(from: &Observed, to: &Observed) -> Outcome {
+/// `named` are the links that somebody asked to be gone: of the two ends of a veth, which only go together, that one
+/// is removed by name.
+pub(super) fn diff(from: &Observed, to: &Observed, named: &BTreeSet<IfName>) -> Outcome {
     let mut walk = Walk {
         from,
+        named,
         work: Cow::Borrowed(from),
         steps: Vec::new(),
         made: BTreeSet::new(),
@@ -55,6 +58,7 @@ pub(super) fn diff(from: &Observed, to: &Observed) -> Outcome {
 
 struct Walk<'a> {
     from: &'a Observed,
+    named: &'a BTreeSet<IfName>,
     /// The state after the steps so far; copied at the first one.
     work: Cow<'a, Observed>,
     steps: Vec<Step>,

@@ -1,7 +1,7 @@
 //! Why a document can't be brought about on this host: every problem with its path.
 
 use super::memory::MemoryError;
-use crate::state::{Family, IfName, Mac};
+use crate::state::{Family, IfName, Mac, Reason};
 use std::fmt;
 
 /// All problems of a document with this host. Never empty.
@@ -11,9 +11,10 @@ pub struct PlanError {
 }
 
 impl PlanError {
-    /// In the order of the document.
+    /// In the order of the document; nothing twice.
     pub(super) fn new(mut problems: Vec<Problem>) -> Self {
         problems.sort_by_key(|p| place(&p.path));
+        problems.dedup();
         Self { problems }
     }
 }
@@ -44,9 +45,9 @@ impl std::error::Error for PlanError {}
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {kind}")]
+#[error("{path}{}{kind}", if path.is_empty() { "" } else { ": " })]
 pub struct Problem {
-    /// Where in the document.
+    /// Where in the document; empty for the document itself.
     pub path: String,
     pub kind: ProblemKind,
 }
@@ -146,6 +147,9 @@ pub enum ProblemKind {
     Source { source_ip: std::net::IpAddr },
     #[error("differs from {first}, which is another next hop of the same route")]
     RouteConflict { first: String },
+    /// Not a matter of this host: Berth doesn't take it.
+    #[error("{0}")]
+    Refused(Reason),
     #[error("would fail: {0}")]
     Step(#[from] MemoryError),
 }

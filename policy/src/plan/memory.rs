@@ -7,7 +7,7 @@
 //! set it); a bond takes only ports that are down and leaves them down.
 //!
 //! It doesn't know: link-local addresses that the kernel makes (those there are stay), MAC addresses that a
-//! controller shares with its ports, carrier, timers. Connected routes are not part of a state at all.
+//! controller shares with its ports, carrier, timers, and what resolver runs once another is configured. Connected routes are not part of a state at all.
 
 mod address;
 mod link;

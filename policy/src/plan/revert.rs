@@ -48,8 +48,13 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     if touched.hostname && before.hostname.is_some() {
         target.hostname.clone_from(&before.hostname);
     }
+    // What was made by one end goes by that end.
+    let made = plan.steps.iter().filter_map(|step| match step {
+        Step::CreateLink { link, .. } => Some(link.clone()),
+        _ => None,
+    });
     Plan {
-        steps: diff(now, &target).steps,
+        steps: diff(now, &target, &made.collect()).steps,
     }
 }
 

@@ -15,8 +15,15 @@ use super::resolve::resolve;
 use crate::state::{Desired, DesiredLink, IfName, LinkState, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The state that the plan leads to, whole.
-pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Observed, PlanError> {
+/// Where the plan leads.
+pub(super) struct Target {
+    /// The state, whole.
+    pub(super) state: Observed,
+    /// The links that the document itself wants to be gone.
+    pub(super) absent: BTreeSet<IfName>,
+}
+
+pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Target, PlanError> {
     let mut problems = Vec::new();
     let desired = resolve(observed, desired, &mut problems);
     let mut merge = Merge {
@@ -55,7 +62,10 @@ pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Observed,
         merge.state.hostname.clone_from(&desired.hostname);
     }
     if merge.problems.is_empty() {
-        Ok(merge.state)
+        let state = merge.state;
+        let absent = desired.links.into_iter().filter(|l| l.state == LinkState::Absent);
+        let absent = absent.map(|l| l.name).collect();
+        Ok(Target { state, absent })
     } else {
         Err(PlanError::new(merge.problems))
     }

@@ -206,13 +206,20 @@ impl fmt::Display for DesiredAddress {
 impl Desired {
     /// Reads a document. What Berth doesn't apply is refused by path, all of it at once.
     pub fn from_value(document: &Value) -> Result<Self, Refusals> {
-        let mut r = Reader::strict();
-        let desired = read(&mut r, document);
-        if r.findings.is_empty() {
+        let (desired, refusals) = Self::read(document);
+        if refusals.0.is_empty() {
             Ok(desired)
         } else {
-            Err(Refusals(r.findings))
+            Err(refusals)
         }
+    }
+
+    /// Reads what can be read of a document: that, and all that is refused. What is refused counts as not
+    /// mentioned, so where there is any the rest must not be applied.
+    pub fn read(document: &Value) -> (Self, Refusals) {
+        let mut r = Reader::strict();
+        let desired = read(&mut r, document);
+        (desired, Refusals(r.findings))
     }
 }
 

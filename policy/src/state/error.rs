@@ -2,6 +2,7 @@
 
 use super::NameError;
 use std::fmt;
+use std::net::IpAddr;
 
 /// One thing in a document that Berth doesn't take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +42,8 @@ pub enum Reason {
         allowed: Vec<&'static str>,
         found: String,
     },
+    #[error("{address} is {what}; give the address of one host")]
+    NotAHost { address: IpAddr, what: &'static str },
     #[error("is missing")]
     Missing,
     #[error("{name} was already given at {first}; say it once")]
@@ -55,7 +58,7 @@ pub enum Reason {
     WrongKind { owner: &'static str, found: String },
 }
 
-/// All that a desired document asks for and Berth doesn't do, one line each. Never empty.
+/// All that a desired document asks for and Berth doesn't do, one line each. As an error never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusals(pub Vec<Refusal>);
 

@@ -21,7 +21,10 @@ pub struct Observed {
     pub routes: Vec<Route>,
     /// Every rule but those a host is born with.
     pub rules: Vec<Rule>,
+    /// What somebody configured, Berth or an admin; what a document asks for is compared with this.
     pub dns: Dns,
+    /// What is in effect, wherever it came from (a lease, an image); only ever shown.
+    pub running_dns: Dns,
     pub hostname: Option<String>,
     /// What a document said beyond the model; shown again as it came.
     pub extra: Map<String, Value>,

@@ -1,5 +1,14 @@
 //! Addresses, with their order. What can stay is never touched; an address that moves to another link is added
 //! there before it goes here; what isn't Berth's is never taken away for the sake of order.
+//!
+//! One change leaves a link without routes for a moment: an IPv4 address that gives way to another one of the same
+//! subnet (`10.0.0.10/24` becomes `10.0.0.11/24`). Added first, the new one would be a secondary of the old, and
+//! what becomes of it when the old one goes is up to the host: with `promote_secondaries` it takes its place, without
+//! it goes along, and a state doesn't say which it is. So the old one goes first. With the last IPv4 address of the
+//! link go all its IPv4 routes, with any address the routes that have it as their source; they are away from that
+//! step until the steps right after the addresses, of the same plan, add them again. Should one of those fail, the
+//! revert brings back address and routes alike. Addresses of different subnets have no such gap: the new one comes
+//! first.
 
 use super::Walk;
 use crate::plan::memory::{is_fixed, is_secondary};

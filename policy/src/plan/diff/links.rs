@@ -60,8 +60,13 @@ impl Walk<'_> {
             }
         }
         for name in order.iter().rev().filter(|n| all.contains(*n)) {
-            // The other end of a veth has gone with the first.
-            if let Some(link) = self.work.links.get(name) {
+            // The other end of a veth has gone with the first, or will with the one that was named.
+            if let Some(link) = self
+                .work
+                .links
+                .get(name)
+                .filter(|l| !self.goes_with_peer(l, &all))
+            {
                 let kind = link.kind.clone();
                 self.step(Step::DeleteLink {
                     link: name.clone(),
@@ -69,6 +74,15 @@ impl Walk<'_> {
                 });
             }
         }
+    }
+
+    fn goes_with_peer(&self, link: &Link, doomed: &BTreeSet<IfName>) -> bool {
+        let named_peer = |peer: &&IfName| self.named.contains(*peer) && doomed.contains(*peer);
+        let Some(peer) = link.peer.as_ref().filter(named_peer) else {
+            return false;
+        };
+        let mutual = self.work.links.get(peer).and_then(|p| p.peer.as_ref()) == Some(&link.name);
+        link.kind == LinkKind::Veth && mutual && !self.named.contains(&link.name)
     }
 
     fn creations(&mut self, to: &Observed, order: &[IfName]) {

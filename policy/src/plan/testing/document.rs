@@ -138,7 +138,13 @@ fn ip(dice: &mut Dice<'_>, family: Family) -> Value {
     if dice.once_in(6) {
         return json!({"enabled": false});
     }
-    let list: Vec<Address> = (0..dice.roll(4)).map(|_| address(dice, family)).collect();
+    let mut list: Vec<Address> = Vec::new();
+    for _ in 0..dice.roll(4) {
+        let address = address(dice, family);
+        if !list.contains(&address) {
+            list.push(address);
+        }
+    }
     let list: Vec<Value> = list
         .iter()
         .map(|a| json!({"ip": a.ip.to_string(), "prefix-length": a.prefix}))

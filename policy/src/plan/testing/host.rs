@@ -5,7 +5,7 @@ use crate::plan::{Step, memory};
 use crate::state::option::{OptValue, Options};
 use crate::state::route::MAIN_TABLE;
 use crate::state::{
-    Address, Family, IfName, Lifetime, Link, LinkKind, Mac, NextHop, Observed, Route, RouteProtocol,
+    Address, Dns, Family, IfName, Lifetime, Link, LinkKind, Mac, NextHop, Observed, Route, RouteProtocol,
     RouteType, Rule,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -13,6 +13,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) fn host(dice: &mut Dice<'_>) -> Observed {
     let mut host = Observed {
         hostname: Some("host".into()),
+        // As from a lease: it runs, and nobody configured it.
+        running_dns: Dns {
+            servers: vec!["192.0.2.1".into()],
+            ..Dns::default()
+        },
         ..Observed::default()
     };
     let mut lo = Link::new(name("lo"), LinkKind::Loopback);
@@ -41,6 +46,10 @@ pub(super) fn host(dice: &mut Dice<'_>) -> Observed {
         let step = step(dice, &host);
         // What the kernel refuses has not happened.
         let _ = memory::apply(&mut host, &step);
+    }
+    if dice.once_in(3) {
+        host.dns.servers = vec!["192.0.2.2".into()];
+        host.running_dns = host.dns.clone();
     }
     host
 }

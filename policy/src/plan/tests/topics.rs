@@ -43,6 +43,30 @@ fn refused(document: &str) -> String {
 }
 
 #[test]
+fn a_veth_is_removed_by_the_end_that_was_named() {
+    let host = observed(
+        "interfaces: [{name: v0, type: veth, veth: {peer: v1}}, {name: v1, type: veth, veth: {peer: v0}}]",
+    );
+    for end in ["v0", "v1"] {
+        let asked = desired(&format!("interfaces: [{{name: {end}, state: absent}}]"));
+        let plan = plan(&host, &asked).expect("a plan");
+        let [Step::DeleteLink { link, .. }] = plan.steps.as_slice() else {
+            panic!("{plan}");
+        };
+        assert_eq!(link.as_str(), end);
+        assert!(applied(&host, &plan).links.is_empty());
+    }
+    // The way back of what was made by one end goes by that end.
+    let made = desired("interfaces: [{name: v0, type: veth, veth: {peer: v1}}]");
+    let bare = Observed::default();
+    let back = plan(&bare, &made).expect("a plan").revert(&bare);
+    let [Step::DeleteLink { link, .. }] = back.steps.as_slice() else {
+        panic!("{back}");
+    };
+    assert_eq!(link.as_str(), "v0");
+}
+
+#[test]
 fn what_is_unmet_is_named_with_what_was_wanted_and_found() {
     let unmet = verify(
         &observed(HOST),

@@ -7,6 +7,8 @@ use super::super::{Address, AddressProtocol, Family, Lifetime};
 use super::link::Shown;
 use super::{DesiredAddress, DesiredIp, DesiredLink};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 pub(super) fn read(
     r: &mut Reader,
@@ -29,18 +31,12 @@ pub(super) fn read(
             "address" | "addresses" => {
                 let list = read_addresses(r, &at, value, family);
                 // Those that somebody renews are not anybody's to ask for.
-                let mut wanted: Vec<DesiredAddress> = Vec::new();
-                for a in list.iter().filter(|a| !a.is_dynamic()) {
-                    let a = DesiredAddress {
-                        ip: a.ip,
-                        prefix: a.prefix,
-                        pooled: false,
-                    };
-                    if !wanted.contains(&a) {
-                        wanted.push(a);
-                    }
-                }
-                ip.addresses = Some(wanted);
+                let wanted = list.iter().filter(|a| !a.is_dynamic()).map(|a| DesiredAddress {
+                    ip: a.ip,
+                    prefix: a.prefix,
+                    pooled: false,
+                });
+                ip.addresses = Some(wanted.collect());
                 seen.addresses[family as usize] = list;
             }
             // Extra addresses are never left by Berth nor accepted by verification, whoever says which.
@@ -96,9 +92,38 @@ fn read_auto(r: &mut Reader, path: &Path<'_>, ip: &DesiredIp, fields: &[(&str, &
 }
 
 fn read_addresses(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Vec<Address> {
-    let list = r.list(path, value).iter().enumerate();
-    list.filter_map(|(i, item)| read_address(r, &path.index(i), item, family))
-        .collect()
+    let mut out: Vec<Address> = Vec::new();
+    let mut seen: BTreeMap<(IpAddr, u8), usize> = BTreeMap::new();
+    for (i, item) in r.list(path, value).iter().enumerate() {
+        let at = path.index(i);
+        let Some(address) = read_address(r, &at, item, family) else {
+            continue;
+        };
+        // The kernel takes an IPv4 address once for each prefix length, an IPv6 address once.
+        let prefix = if family == Family::Ipv4 { address.prefix } else { 0 };
+        match seen.get(&(address.ip, prefix)) {
+            Some(first) if !r.lenient => {
+                let (name, first) = (address.to_string(), path.index(*first).to_string());
+                r.find(&at, Reason::Duplicate { name, first });
+            }
+            _ => {
+                seen.insert((address.ip, prefix), i);
+                out.push(address);
+            }
+        }
+    }
+    out
+}
+
+/// What no interface can have as its own, if it is that. Neither the kernel nor anybody on the wire would take it.
+fn not_a_host(ip: IpAddr) -> Option<&'static str> {
+    match ip {
+        _ if ip.is_unspecified() => Some("the unspecified address"),
+        _ if ip.is_multicast() => Some("a multicast address"),
+        IpAddr::V4(v4) if v4.is_broadcast() => Some("the broadcast address"),
+        IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some() => Some("an IPv4 address mapped into IPv6"),
+        _ => None,
+    }
 }
 
 fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Option<Address> {
@@ -128,6 +153,12 @@ fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) 
                     }
                     fits
                 });
+                if let (Some(address), false) = (ip, r.lenient)
+                    && let Some(what) = not_a_host(address)
+                {
+                    r.find(&at, Reason::NotAHost { address, what });
+                    ip = None;
+                }
             }
             "prefix-length" => {
                 has_prefix = true;

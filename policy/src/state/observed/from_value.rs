@@ -37,7 +37,7 @@ fn read(r: &mut Reader, document: &Value) -> Observed {
             "interfaces" => observed.links = read_links(r, &at, value),
             "routes" => observed.routes = read_routes(r, &at, value),
             "route-rules" => observed.rules = read_rules(r, &at, value),
-            "dns-resolver" => observed.dns = read_dns(r, &at, value),
+            "dns-resolver" => (observed.dns, observed.running_dns) = read_dns(r, &at, value),
             "hostname" => observed.hostname = resolver::read_hostname(r, &at, value),
             _ => {
                 observed.extra.insert(key.to_owned(), value.clone());
@@ -247,24 +247,22 @@ fn to_rule(doc: DesiredRule) -> Rule {
     }
 }
 
-/// The configured resolver, or what runs where nothing is configured.
-fn read_dns(r: &mut Reader, path: &Path<'_>, value: &Value) -> Dns {
+/// What is configured and what runs, each as it is said: that nothing is configured is an answer too, and a
+/// resolver that merely runs (a lease) is not one that a document's empty `config` would purge.
+fn read_dns(r: &mut Reader, path: &Path<'_>, value: &Value) -> (Dns, Dns) {
     let Some(map) = r.map(path, value) else {
-        return Dns::default();
+        return Default::default();
     };
-    let mut found = Dns::default();
-    for key in ["config", "running"] {
+    let mut part = |key: &str| {
         let Some(value) = map.get(key).filter(|v| !v.is_null()) else {
-            continue;
+            return Dns::default();
         };
         let doc = resolver::read(r, &path.key(key), value);
-        if found == Dns::default() {
-            found = Dns {
-                servers: doc.servers.unwrap_or_default(),
-                search: doc.search.unwrap_or_default(),
-                options: doc.options.unwrap_or_default(),
-            };
+        Dns {
+            servers: doc.servers.unwrap_or_default(),
+            search: doc.search.unwrap_or_default(),
+            options: doc.options.unwrap_or_default(),
         }
-    }
-    found
+    };
+    (part("config"), part("running"))
 }

@@ -26,8 +26,10 @@ impl Observed {
                 json!({"running": hostname, "config": hostname}),
             );
         }
-        let dns = write_dns(&self.dns);
-        out.insert("dns-resolver".into(), json!({"running": dns, "config": dns}));
+        out.insert(
+            "dns-resolver".into(),
+            json!({"running": write_dns(&self.running_dns), "config": write_dns(&self.dns)}),
+        );
         out.insert(
             "route-rules".into(),
             json!({"config": self.rules.iter().map(write_rule).collect::<Vec<_>>()}),

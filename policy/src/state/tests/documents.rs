@@ -215,6 +215,63 @@ fn an_empty_dns_config_purges_and_parts_stay_parts() {
 }
 
 #[test]
+fn addresses_that_no_host_can_have_are_refused() {
+    let text = refusals(
+        "
+interfaces:
+- name: e
+  ipv4:
+    enabled: true
+    address:
+    - {ip: 0.0.0.0, prefix-length: 24}
+    - {ip: 255.255.255.255, prefix-length: 32}
+    - {ip: 224.0.0.1, prefix-length: 4}
+    - {ip: 10.0.0.255, prefix-length: 16}
+  ipv6:
+    enabled: true
+    address:
+    - {ip: '::', prefix-length: 64}
+    - {ip: 'ff02::1', prefix-length: 64}
+    - {ip: '::ffff:10.0.0.1', prefix-length: 128}
+",
+    );
+    let wrong = |family: &str, i: usize, what: &str| {
+        format!("interfaces[0].{family}.address[{i}].ip: {what}; give the address of one host")
+    };
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        [
+            wrong("ipv4", 0, "0.0.0.0 is the unspecified address"),
+            wrong("ipv4", 1, "255.255.255.255 is the broadcast address"),
+            wrong("ipv4", 2, "224.0.0.1 is a multicast address"),
+            wrong("ipv6", 0, ":: is the unspecified address"),
+            wrong("ipv6", 1, "ff02::1 is a multicast address"),
+            wrong("ipv6", 2, "::ffff:10.0.0.1 is an IPv4 address mapped into IPv6"),
+        ]
+    );
+}
+
+#[test]
+fn an_address_given_twice_is_refused_where_the_kernel_would() {
+    let text = refusals(
+        "
+interfaces:
+- name: e
+  ipv4: {enabled: true, address: [{ip: 10.0.0.1, prefix-length: 24}, {ip: 10.0.0.1, prefix-length: 16},
+                                  {ip: 10.0.0.1, prefix-length: 24}]}
+  ipv6: {enabled: true, address: [{ip: '2001:db8::1', prefix-length: 64}, {ip: '2001:db8:0::1', prefix-length: 128}]}
+",
+    );
+    assert_eq!(
+        text.lines().collect::<Vec<_>>(),
+        [
+            "interfaces[0].ipv4.address[2]: 10.0.0.1/24 was already given at interfaces[0].ipv4.address[0]; say it once",
+            "interfaces[0].ipv6.address[1]: 2001:db8::1/128 was already given at interfaces[0].ipv6.address[0]; say it once",
+        ]
+    );
+}
+
+#[test]
 fn not_a_document_at_all() {
     assert_eq!(refusals("[1, 2]"), "expected a mapping, found a list");
     assert_eq!(

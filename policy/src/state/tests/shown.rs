@@ -1,7 +1,8 @@
 //! Observed states: nothing vanishes, and what is printed reads as nmstate's.
 
 use super::{observed, yaml};
-use crate::state::{Desired, LinkKind, Observed, RouteProtocol};
+use crate::plan::plan;
+use crate::state::{Desired, Dns, LinkKind, Observed, RouteProtocol};
 use serde_json::Value;
 
 #[test]
@@ -69,6 +70,25 @@ interfaces:
         asked.links[0].ipv4.as_ref().and_then(|ip| ip.addresses.clone()),
         Some(vec![])
     );
+}
+
+#[test]
+fn a_resolver_that_only_runs_is_not_a_configured_one() {
+    let state = observed("dns-resolver: {running: {server: [192.0.2.1]}, config: {}}");
+    assert_eq!(state.dns, Dns::default());
+    assert_eq!(state.running_dns.servers, ["192.0.2.1"]);
+    let shown = state.to_value();
+    assert_eq!(
+        shown["dns-resolver"],
+        yaml("{running: {server: [192.0.2.1]}, config: {}}")
+    );
+    let asked = Desired::from_value(&shown).expect("reads");
+    assert!(plan(&state, &asked).expect("a plan").is_empty());
+    // What runs may be configured as well, and what is configured purged.
+    let kept = Desired::from_value(&yaml("dns-resolver: {config: {server: [192.0.2.1]}}")).expect("reads");
+    assert_eq!(plan(&state, &kept).expect("a plan").len(), 1);
+    let configured = observed("dns-resolver: {running: {}, config: {server: [192.0.2.1]}}");
+    assert_eq!(plan(&configured, &asked).expect("a plan").len(), 1);
 }
 
 #[test]
