@@ -5,8 +5,8 @@
 //! host's disk), and only then the NIC. Taking back runs the other way.
 //!
 //! Who calls what:
-//! - a server of claims (the controller, or an agent on its own): [`serve`], [`serve_without_pool`];
-//! - the controller: [`tend`], [`may_finish`], [`rebuild`], [`reassert`], [`went_back`];
+//! - a server of claims (the controller, or an agent on its own): [`serve()`], [`serve_without_pool`];
+//! - the controller: [`tend()`], [`may_finish`], [`rebuild()`], [`reassert`], [`went_back`];
 //! - the agent: [`Host`], [`inherit`], [`confirms`].
 //!
 //! The simulation and the model check in `tests/` drive this very code. Every write it asks for is guarded:
