@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use crds::Kind;
-use policy::state::{Desired, Observed, default_port_vlans};
+use policy::state::{Observed, default_port_vlans};
 use policy::template::ipam_pools;
 use serde_json::Value;
 use thiserror::Error;
@@ -60,9 +60,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     let (current_name, current) = input::state(&args.current)?;
     let observed = Observed::from_value(&current)
         .with_context(|| format!("{current_name}: can't be read as the state of a host"))?;
-    let refused = || format!("{name}: can't be applied");
-    let desired = Desired::from_value(&desired).with_context(refused)?;
-    let plan = policy::plan::plan(&observed, &desired).with_context(refused)?;
+    let plan = policy::plan::plan_document(&observed, &desired)
+        .with_context(|| format!("{name}: can't be applied"))?;
     match args.output.format() {
         None => Ok(format!("{plan}\n")),
         Some(format) => output::document(&serde_json::to_value(&plan)?, format),
