@@ -4,7 +4,7 @@
 //! proof still stands. The facts must be read from the API server itself *after* the ledger that guards
 //! the write; a cache may only be used to decide that a look is worth it.
 //!
-//! Cost: O((entries + enactments) log n) per look, one ledger write when something changed.
+//! Cost: O((entries + enactments + shown addresses) log n) per look, one ledger write when something changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -29,6 +29,15 @@ impl Facts<'_> {
     /// Being deleted or NotReady is not gone: only NotFound, or another UID under the name, is.
     pub fn is_live(&self, node: &NodeName, uid: &NodeUid) -> bool {
         self.nodes.get(node) == Some(uid)
+    }
+
+    /// Every address that the host of a live Node shows.
+    fn shown(&self) -> BTreeSet<IpAddr> {
+        let live = self
+            .states
+            .iter()
+            .filter(|state| self.is_live(&state.node, &state.node_uid));
+        live.flat_map(|state| state.shows.iter().copied()).collect()
     }
 
     pub(super) fn by_node(&self) -> States<'_> {
@@ -87,6 +96,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
         facts,
         listings,
         states: facts.by_node(),
+        shown: facts.shown(),
         now,
     };
     tended.braked = look.brake();
@@ -165,6 +175,8 @@ struct Look<'a> {
     facts: &'a Facts<'a>,
     listings: Listings,
     states: States<'a>,
+    /// What live hosts show.
+    shown: BTreeSet<IpAddr>,
     now: Time,
 }
 
@@ -205,7 +217,8 @@ impl Look<'_> {
         match (live, spoken) {
             (true, None) => Verdict::AskWord,
             _ if self.now < quarantine.until => Verdict::Keep,
-            (true, Some(state)) if state.shows.contains(&ip) => Verdict::Keep,
+            // Visibly in use, by whomever: a successor that has yet to assert it, say (rule 7).
+            _ if self.shown.contains(&ip) => Verdict::Keep,
             _ => Verdict::Free,
         }
     }
