@@ -4,7 +4,7 @@
 //! proof still stands. The facts must be read from the API server itself *after* the ledger that guards
 //! the write; a cache may only be used to decide that a look is worth it.
 //!
-//! Cost: O((entries + enactments) log n) per look, one ledger write when something changed.
+//! Cost: O((entries + enactments + shown addresses) log n) per look, one ledger write when something changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -29,6 +29,15 @@ impl Facts<'_> {
     /// Being deleted or NotReady is not gone: only NotFound, or another UID under the name, is.
     pub fn is_live(&self, node: &NodeName, uid: &NodeUid) -> bool {
         self.nodes.get(node) == Some(uid)
+    }
+
+    /// Every address that the host of a live Node shows.
+    fn shown(&self) -> BTreeSet<IpAddr> {
+        let live = self
+            .states
+            .iter()
+            .filter(|state| self.is_live(&state.node, &state.node_uid));
+        live.flat_map(|state| state.shows.iter().copied()).collect()
     }
 
     pub(super) fn by_node(&self) -> States<'_> {
@@ -82,17 +91,12 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
         return tended;
     }
     let listings = Listings::new(ledger, facts.enactments);
-    let live = facts
-        .states
-        .iter()
-        .filter(|state| facts.is_live(&state.node, &state.node_uid));
-    let shown = live.flat_map(|state| state.shows.iter().copied()).collect();
     let look = Look {
         ledger,
         facts,
         listings,
         states: facts.by_node(),
-        shown,
+        shown: facts.shown(),
         now,
     };
     tended.braked = look.brake();
@@ -171,7 +175,7 @@ struct Look<'a> {
     facts: &'a Facts<'a>,
     listings: Listings,
     states: States<'a>,
-    /// What live Nodes show.
+    /// What live hosts show.
     shown: BTreeSet<IpAddr>,
     now: Time,
 }
@@ -213,8 +217,7 @@ impl Look<'_> {
         match (live, spoken) {
             (true, None) => Verdict::AskWord,
             _ if self.now < quarantine.until => Verdict::Keep,
-            // In use, whoever's it was: the host of a Node re-created under its name shows it before it can say
-            // that it is its own (rule 7).
+            // Visibly in use, by whomever: a successor that has yet to assert it, say (rule 7).
             _ if self.shown.contains(&ip) => Verdict::Keep,
             _ => Verdict::Free,
         }

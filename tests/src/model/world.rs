@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 use policy::claim::{
-    Answer, ClaimKey, Entry, EntryState, Host, Lease, Ledger, NodeName, NodeUid, Phase, PoolUid, RequestId,
-    Stamp, Time,
+    Answer, ClaimKey, Entry, EntryState, Hold, Host, Lease, Ledger, NodeName, NodeUid, Phase, PoolUid,
+    RequestId, Stamp, Time,
 };
 use policy::pool::{Pool, PoolSpec};
 
@@ -169,6 +169,13 @@ impl World {
         let mut ledger = Ledger::new(PoolUid::new(uid));
         if config.breach == Some(Breach::GivesUnbuilt) {
             ledger.rebuilt_for = Some(ledger.pool.clone());
+        }
+        // The restore procedure covers pools made after it, too: what was held in the lost history is asserted
+        // before anything is given (rule 6).
+        if self.restored && config.breach != Some(Breach::NoHold) {
+            ledger.hold = Some(Hold {
+                until: self.now + QUARANTINE,
+            });
         }
         let version = self.unused_version();
         self.store.pool = Some(PoolObject { version, ledger });

@@ -243,3 +243,19 @@ fn rule4_an_enactment_ends_when_its_entries_are_free() {
     assert!(!ends(&leaving, None, OVER - 1));
     assert!(ends(&leaving, None, OVER));
 }
+
+// Rules 4 and 7: the Node was created anew while the pool was reset; its agent has reported under the new
+// UID and not yet asserted. What is visibly in use is not free, however long that takes.
+#[test]
+fn rule4_rule7_what_a_live_host_shows_is_not_freed() {
+    let ledger = ledger_with(vec![(
+        "10.0.0.1",
+        quarantined("a", QuarantineReason::NodeGone, None),
+    )]);
+    let mut cluster = Cluster::of(&["a"], vec![]).shows("a", "s1", &["10.0.0.1"]);
+    cluster.nodes.insert("a".into(), "new".into());
+    cluster.states[0].node_uid = "new".into();
+    assert!(look(&ledger, &cluster, OVER).ledger.is_none());
+    cluster.states[0].shows.clear();
+    assert_eq!(look(&ledger, &cluster, OVER).freed, ips(&["10.0.0.1"]));
+}
