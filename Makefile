@@ -9,14 +9,14 @@ LOCKED := --locked
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: setup ## Build the berth binary (release) into target/release
 	$(CARGO) build --release $(LOCKED) -p agent
 
 .PHONY: test
-test: setup ## Set up what is missing and run every test
+test: setup-tests ## Set up what is missing and run every test (the kernel's as root, in namespaces and a guest)
 	$(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
 .PHONY: lint
@@ -36,12 +36,13 @@ generate: setup ## Write crds/yaml and docs/api.md anew from the API types
 	$(CARGO) run $(LOCKED) -p crds --example reference
 
 .PHONY: bless
-bless: setup ## Write every golden anew from what the code says now; read the diff before you commit
+bless: setup-tests ## Write every golden anew from what the code says now; read the diff before you commit
 	UPDATE_GOLDENS=1 $(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
 .PHONY: bench
-bench: setup ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve
+bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, kernel (as root)
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
+	$(CARGO) bench $(LOCKED) -p agent --bench kernel -- $(BENCH)
 
 .PHONY: soak
 soak: setup ## Run the claim protocol's model check in all its configurations, for hours
@@ -50,6 +51,10 @@ soak: setup ## Run the claim protocol's model check in all its configurations, f
 .PHONY: setup
 setup: ## Check what building needs, and install what is missing (Debian, as root)
 	@tests/setup.sh
+
+.PHONY: setup-tests
+setup-tests: ## Check what tests need too, and install what is missing
+	@tests/setup.sh --tests
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that this machine can build and test Berth, and installs what is missing with apt when run as
-# root. Quick and silent when all is there; safe to run any number of times.
+# Checks that this machine can build Berth, with --tests also that it can test it, and installs what is missing with
+# apt when run as root. Quick and silent when all is there; safe to run any number of times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,9 +14,34 @@ at_least() {
     [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
 
+# The version of a Debian package that apt would install, without what Debian adds to it; nothing if there is none.
+candidate() {
+    apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: \([0-9][0-9.]*\).*/\1/p'
+}
+
+apt_install() {
+    printf 'setup: installing %s\n' "$*"
+    DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "$@"
+}
+
+# Where there is no cargo: as root on Debian, rustup with a stable toolchain, or else Debian's own Rust if it is new
+# enough. Where neither is to be had, nothing is done.
+install_rust() {
+    command -v apt-get >/dev/null && [ "$(id -u)" -eq 0 ] || return 0
+    apt-get -qq update
+    if [ -n "$(candidate rustup)" ]; then
+        apt_install rustup
+        rustup toolchain install stable --profile minimal -c rustfmt -c clippy
+        rustup default stable
+    elif [ -n "$(candidate rustc)" ] && at_least "$(candidate rustc)" "$1"; then
+        apt_install cargo rustc rustfmt rust-clippy
+    fi
+}
+
 check_rust() {
     local wanted found
     wanted=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+    command -v cargo >/dev/null || install_rust "$wanted"
     command -v cargo >/dev/null && command -v rustc >/dev/null || fail \
         "cargo is not installed; Berth needs Rust $wanted or newer." \
         "Install it with rustup (https://rustup.rs), then open a new shell and run this again."
@@ -41,6 +66,13 @@ add_component() {
 packages() {
     # Rust links with the C compiler, and needs the C library's start files for it.
     command -v cc >/dev/null || printf '%s\n' gcc libc6-dev
+    [ "$tests" = yes ] || return 0
+    # Tests of the kernel: namespaces and a second pair of eyes, and guests with a distribution's kernel.
+    command -v ip >/dev/null && command -v bridge >/dev/null || printf '%s\n' iproute2
+    command -v qemu-system-x86_64 >/dev/null || printf '%s\n' qemu-system-x86
+    command -v busybox >/dev/null || printf '%s\n' busybox-static
+    command -v cpio >/dev/null || printf '%s\n' cpio
+    command -v depmod >/dev/null || printf '%s\n' kmod
 }
 
 install_packages() {
@@ -53,10 +85,20 @@ install_packages() {
     [ "$(id -u)" -eq 0 ] || fail \
         "these are missing: ${missing[*]}" \
         "Install them with: sudo apt-get install ${missing[*]}"
-    printf 'setup: installing %s\n' "${missing[*]}"
     apt-get -qq update
-    DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes --no-install-recommends "${missing[@]}"
+    apt_install "${missing[@]}"
 }
 
+# The guests' kernel is a package that is fetched, not installed: apt has to know of it.
+check_lists() {
+    [ "$tests" = yes ] && command -v apt-cache >/dev/null || return 0
+    [ -z "$(candidate linux-image-cloud-amd64)" ] || return 0
+    [ "$(id -u)" -eq 0 ] || fail "apt knows no linux-image-cloud-amd64; update its lists with: sudo apt-get update"
+    apt-get -qq update
+}
+
+tests=no
+[ "${1:-}" != --tests ] || tests=yes
 check_rust
 install_packages
+check_lists

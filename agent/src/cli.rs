@@ -1,18 +1,23 @@
 //! The command line: a file per verb.
 //!
 //! Owns arguments, what is printed and exit codes: 0 done, 1 refused or failed, 2 used wrongly. Answers go to stdout,
-//! warnings and errors to stderr, an error's whole chain once. The verbs here work on files: no cluster, no root, nothing
-//! is changed.
+//! warnings and errors to stderr, an error's whole chain once. `show` looks at this host, `apply`
+//! changes it; the rest works on files: no cluster, no root, nothing is changed.
 
+mod apply;
 mod crds;
+mod desired;
 mod input;
+mod live;
 mod manifest;
 mod output;
 mod plan;
 mod pool;
 mod render;
-mod table;
+mod show;
 
+use std::fmt;
+use std::net::IpAddr;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -20,12 +25,7 @@ use thiserror::Error;
 
 /// Berth gives every host its own static address from a shared pool.
 #[derive(Debug, Parser)]
-#[command(
-    name = "berth",
-    version,
-    propagate_version = true,
-    arg_required_else_help = true
-)]
+#[command(name = "berth", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = EXAMPLES)]
 struct Args {
     #[command(subcommand)]
@@ -34,6 +34,8 @@ struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
+  berth show
+  berth apply -f desired.yaml
   berth render -f policy.yaml --current state.yaml --pool pool.yaml --node node01
   berth plan -f desired.yaml --current state.yaml
   berth pool explain -f pool.yaml
@@ -44,8 +46,10 @@ Exit codes: 0 done, 1 refused or failed, 2 used wrongly.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Render(render::Args),
+    Show(show::Args),
+    Apply(apply::Args),
     Plan(plan::Args),
+    Render(render::Args),
     Pool(pool::Args),
     Crds(crds::Args),
 }
@@ -55,8 +59,12 @@ enum Verb {
 enum UsageError {
     #[error("'-' is standard input, and can be given only once")]
     StdinTwice,
-    #[error("capture {capture:?} asks pool {pool} for an address: say for which node with --node NAME")]
-    NodeMissing { capture: String, pool: String },
+    #[error("capture {capture:?} asks pool {pool} for an address: say for which node with --node NAME{}", Unproven(.unproven))]
+    NodeMissing { capture: String, pool: String, unproven: Option<String> },
+    #[error("--node-labels: {key} is given twice")]
+    LabelTwice { key: String },
+    #[error("{path}: {ip} is pool {pool}'s: say for which node with --node NAME")]
+    NodeOfLiteral { path: String, ip: IpAddr, pool: String },
     #[error("capture {capture:?} looks at the host's network: give its state with --current FILE")]
     CurrentMissing { capture: String },
     #[error("pool {pool} has several ranges, each with offsets of its own: say which with --range ({})", .ranges.join(", "))]
@@ -67,9 +75,23 @@ enum UsageError {
     NoSuchKind { name: String, known: Vec<&'static str> },
 }
 
+/// Why a file of captured states doesn't say which address a capture has.
+struct Unproven<'a>(&'a Option<String>);
+
+impl fmt::Display for Unproven<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => Ok(()),
+            Some(file) => write!(f, "\n{file} has a state for it, but {}", render::UNPROVEN),
+        }
+    }
+}
+
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
     let done = match Args::parse().verb {
+        Verb::Show(args) => show::run(&args),
+        Verb::Apply(args) => apply::run(&args),
         Verb::Render(args) => render::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Pool(args) => pool::run(&args),

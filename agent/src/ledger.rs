@@ -1,23 +1,32 @@
-//! Who holds what, as the status of a pool or slice says it.
+//! Who holds what, as the status of a pool or slice in a file says it.
 //!
-//! Read from the manifest's JSON and not through the API types: a file may be the work of a person (only
-//! `allocated-offsets`, a boolean where the API has text), and every error names its path. Called by [`crate::pools`].
-//! Reads only; what a server would write is its business.
+//! Read field by field from the manifest's JSON, each checked by the API's schema, and then by [`crate::records`] as the
+//! API's own objects are. Not as a whole: a file may be the work of a person (only `allocated-offsets`, a boolean where
+//! the API has text), and what the ledger doesn't need is not looked at. Called by [`crate::pools`]. Reads only.
 
 pub(crate) mod claims;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crds::pool::{Allocation, AllocationState};
+use crds::pool::Allocation;
+use crds::schema::{self, place};
+use crds::{Kind, NodeIPPool, NodeIPPoolStatus, Violation};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use policy::claim::{Entry, EntryState, Ledger};
 use policy::pool::Pool;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
+
+use crate::records::{self, RecordError, RecordErrors};
 
 /// The holders, by address.
 pub(crate) type Holdings = BTreeMap<IpAddr, Holding>;
 
-/// An address that is not free.
+/// An address that is not free, as people are shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Holding {
     /// Nobody is known where a status has offsets only.
@@ -32,39 +41,12 @@ pub(crate) struct Holder {
     pub(crate) node: String,
     pub(crate) policy: String,
     pub(crate) capture: String,
-    /// Empty where a status says nothing of it, as the id is.
-    pub(crate) node_uid: String,
-    pub(crate) request: String,
-    pub(crate) sequence: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Quarantined {
     pub(crate) reason: String,
     pub(crate) until: Option<String>,
-}
-
-/// An entry that can't be read.
-#[derive(Debug, Error)]
-pub(crate) enum EntryError {
-    #[error("{path}: {text:?} is not an IP address")]
-    NotAnAddress { path: &'static str, text: String },
-    #[error("{path}: {ip} is listed twice, in two spellings")]
-    Twice { path: &'static str, ip: IpAddr },
-    #[error("{path}.{ip}: {source}")]
-    Entry {
-        path: &'static str,
-        ip: IpAddr,
-        source: serde_json::Error,
-    },
-    #[error("{path}: must be {wanted}")]
-    Shape { path: String, wanted: &'static str },
-    #[error("{path}: this pool has no offset {offset}; {}", Offsets(.last))]
-    NoOffset {
-        path: String,
-        offset: u64,
-        last: Option<u128>,
-    },
 }
 
 /// What a reader of a status should hear of.
@@ -78,78 +60,146 @@ pub(crate) enum LedgerWarning {
     Disagree { ip: IpAddr },
 }
 
+/// What a file says of a pool.
+pub(crate) struct FileLedger {
+    pub(crate) ledger: Ledger,
+    pub(crate) held: Holdings,
+    pub(crate) warnings: Vec<LedgerWarning>,
+}
+
 const ALLOCATIONS: &str = "status.allocations";
 const OFFSETS: &str = "status.allocated-offsets";
 
-/// Reads `status.allocations`.
-pub(crate) fn allocations(status: &Value, wrong: &mut Vec<EntryError>) -> Holdings {
-    let mut held = Holdings::new();
-    let entries = match status.get("allocations") {
-        None | Some(Value::Null) => return held,
-        Some(Value::Object(entries)) => entries,
-        Some(_) => {
-            wrong.push(shape(ALLOCATIONS, "a map from address to holder"));
-            return held;
-        }
+/// Reads the ledger of a `NodeIPPool`.
+pub(crate) fn read(pool: &Pool, manifest: &Value) -> Result<FileLedger, RecordErrors> {
+    let mut wrong = Vec::new();
+    let read = records::pool::read(&object(manifest, &mut wrong), pool);
+    let recorded = read.map_err(|errors| wrong.extend(errors.0)).ok();
+    let holders = recorded.as_ref().is_some_and(|ledger| !ledger.allocations.is_empty());
+    let listed = offsets(pool, manifest, holders, &mut wrong);
+    let Some(mut ledger) = recorded.filter(|_| wrong.is_empty()) else {
+        return Err(RecordErrors(wrong));
     };
-    for (text, entry) in entries {
-        let Ok(ip) = text.parse::<IpAddr>().map(|ip| ip.to_canonical()) else {
-            wrong.push(EntryError::NotAnAddress {
-                path: ALLOCATIONS,
-                text: text.clone(),
-            });
-            continue;
-        };
-        match serde_json::from_value::<Allocation>(entry.clone()) {
-            Ok(entry) => {
-                if held.insert(ip, holding(entry)).is_some() {
-                    wrong.push(EntryError::Twice {
-                        path: ALLOCATIONS,
-                        ip,
-                    });
-                }
-            }
-            Err(source) => wrong.push(EntryError::Entry {
-                path: ALLOCATIONS,
-                ip,
-                source,
-            }),
-        }
+    let disagree = listed.as_ref().filter(|_| holders).and_then(|listed| unlike(pool, &ledger, listed));
+    let outside = ledger.allocations.keys().filter(|ip| !pool.contains(**ip));
+    let warnings = disagree.map(|ip| LedgerWarning::Disagree { ip });
+    let warnings =
+        warnings.into_iter().chain(outside.map(|ip| LedgerWarning::OutOfRange { ip: *ip })).collect();
+    let mut held: Holdings = ledger.allocations.iter().map(|(ip, entry)| (*ip, holding(entry))).collect();
+    ledger = claims::of_file(ledger, disagree.is_none());
+    for ip in listed.into_iter().flatten() {
+        held.entry(ip).or_default();
+        ledger.allocations.entry(ip).or_insert_with(claims::nobodys);
     }
-    held
+    Ok(FileLedger { ledger, held, warnings })
 }
 
-fn holding(entry: Allocation) -> Holding {
-    let quarantined = matches!(entry.state, Some(AllocationState::Quarantined)).then(|| Quarantined {
-        reason: entry.reason,
-        until: entry.until.map(|until| until.0.to_string()),
-    });
+/// Reads what the ledger of a `NodeIPSlice` of `pool` holds.
+pub(crate) fn read_slice(pool: &Pool, manifest: &Value) -> Result<FileLedger, RecordErrors> {
+    let mut manifest = manifest.clone();
+    if let Some(status) = manifest.get_mut("status").and_then(Value::as_object_mut) {
+        status.retain(|field, _| field == "allocations");
+    }
+    read(pool, &manifest)
+}
+
+/// The object, as far as its ledger goes.
+fn object(manifest: &Value, wrong: &mut Vec<RecordError>) -> NodeIPPool {
+    let at = |pointer: &str| manifest.pointer(pointer).filter(|value| !value.is_null());
+    let annotations = at("/metadata/annotations").and_then(Value::as_object).into_iter().flatten();
+    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    let metadata = ObjectMeta {
+        // A manifest as a person writes it has none.
+        uid: Some(at("/metadata/uid").and_then(Value::as_str).unwrap_or_default().to_owned()),
+        annotations: Some(annotations.filter_map(text).collect()),
+        deletion_timestamp: at("/metadata/deletionTimestamp").and_then(|value| time(value, wrong)),
+        ..ObjectMeta::default()
+    };
+    let status = NodeIPPoolStatus {
+        sequence: field("status.sequence", at("/status/sequence"), wrong).unwrap_or_default(),
+        rebuilt_for: field("status.rebuiltFor", at("/status/rebuiltFor"), wrong),
+        hold: field("status.hold", at("/status/hold"), wrong),
+        allocations: at("/status/allocations").map(|all| allocations(all, wrong)).unwrap_or_default(),
+        ..NodeIPPoolStatus::default()
+    };
+    NodeIPPool { metadata, status: Some(status), ..NodeIPPool::default() }
+}
+
+fn allocations(entries: &Value, wrong: &mut Vec<RecordError>) -> BTreeMap<String, Allocation> {
+    let Some(entries) = entries.as_object() else {
+        wrong.push(shape(ALLOCATIONS, "a map from address to holder"));
+        return BTreeMap::new();
+    };
+    let mut read = BTreeMap::new();
+    for (ip, entry) in entries {
+        let entry = checked(&format!("{ALLOCATIONS}{{}}"), &format!("{ALLOCATIONS}.{ip}"), entry, wrong);
+        read.extend(entry.map(|entry| (ip.clone(), entry)));
+    }
+    read
+}
+
+fn field<T: DeserializeOwned>(path: &str, value: Option<&Value>, wrong: &mut Vec<RecordError>) -> Option<T> {
+    checked(path, path, value?, wrong)
+}
+
+/// A value, if the schema of a pool at this place has nothing against it.
+fn checked<T: DeserializeOwned>(
+    place: &str,
+    path: &str,
+    value: &Value,
+    wrong: &mut Vec<RecordError>,
+) -> Option<T> {
+    let schema = place::schema_at(&Kind::NodeIPPool.definition().schema, place)?;
+    let found = schema::check(schema, value, None);
+    if found.is_empty() {
+        let read = serde_json::from_value(value.clone());
+        return read.map_err(|_| wrong.push(shape(path, "as the API has it"))).ok();
+    }
+    wrong.extend(found.into_iter().map(|violation| {
+        let dot = if violation.path.is_empty() { "" } else { "." };
+        RecordError::Refused(Violation { path: format!("{path}{dot}{}", violation.path), ..violation })
+    }));
+    None
+}
+
+fn time(value: &Value, wrong: &mut Vec<RecordError>) -> Option<Time> {
+    let read = serde_json::from_value(value.clone());
+    read.map_err(|_| wrong.push(shape("metadata.deletionTimestamp", "a time such as 2006-01-02T15:04:05Z")))
+        .ok()
+}
+
+fn holding(entry: &Entry) -> Holding {
     let by = Holder {
-        node: entry.node,
-        policy: entry.policy,
-        capture: entry.capture,
-        node_uid: entry.node_uid,
-        request: entry.request,
-        sequence: u64::try_from(entry.sequence).unwrap_or_default(),
+        node: entry.node.to_string(),
+        policy: entry.policy.to_string(),
+        capture: entry.capture.to_string(),
     };
-    Holding {
-        by: Some(by),
-        quarantined,
-    }
+    let quarantined = match &entry.state {
+        EntryState::Held => None,
+        EntryState::Quarantined(quarantine) => Some(Quarantined {
+            reason: records::pool::reason_word(&quarantine.reason).to_owned(),
+            until: claims::timestamp(quarantine.until).map(|until| until.to_string()),
+        }),
+    };
+    Holding { by: Some(by), quarantined }
 }
 
-/// Adds `status.allocated-offsets`: the same fact once more, or, in a status that has nothing else, the only one.
-pub(crate) fn offsets(
+/// `status.allocated-offsets`: the same fact once more, or, in a status that has nothing else, the only one. A pool that
+/// no longer counts offsets may still have some of before; then the holders say it all.
+fn offsets(
     pool: &Pool,
-    status: &Value,
-    held: &mut Holdings,
-    warnings: &mut Vec<LedgerWarning>,
-    wrong: &mut Vec<EntryError>,
-) {
-    let offsets = match status.get("allocated-offsets") {
-        None | Some(Value::Null) => return,
+    manifest: &Value,
+    holders: bool,
+    wrong: &mut Vec<RecordError>,
+) -> Option<BTreeSet<IpAddr>> {
+    let offsets = match manifest.pointer("/status/allocated-offsets") {
+        None | Some(Value::Null) => return None,
+        _ if holders && !pool.lists_offsets() => return None,
         Some(Value::Array(offsets)) => offsets,
-        Some(_) => return wrong.push(shape(OFFSETS, "a list of whole numbers")),
+        Some(_) => {
+            wrong.push(shape(OFFSETS, "a list of whole numbers"));
+            return None;
+        }
     };
     let mut listed = BTreeSet::new();
     for (i, value) in offsets.iter().enumerate() {
@@ -160,22 +210,17 @@ pub(crate) fn offsets(
         };
         match pool.address_at(u128::from(offset)) {
             Some(ip) => drop(listed.insert(ip)),
-            None => wrong.push(EntryError::NoOffset {
-                path,
-                offset,
-                last: last_offset(pool),
-            }),
+            None => wrong.push(RecordError::NoOffset { path, offset, last: last_offset(pool) }),
         }
     }
-    if !held.is_empty() {
-        let ours = |ip: &&IpAddr| pool.contains(**ip);
-        let lacking = held.keys().filter(ours).find(|ip| !listed.contains(*ip));
-        let unheld = listed.iter().find(|ip| !held.contains_key(*ip));
-        warnings.extend(lacking.or(unheld).map(|ip| LedgerWarning::Disagree { ip: *ip }));
-    }
-    for ip in listed {
-        held.entry(ip).or_default();
-    }
+    Some(listed)
+}
+
+/// An address that only one of allocations and offsets has.
+fn unlike(pool: &Pool, ledger: &Ledger, listed: &BTreeSet<IpAddr>) -> Option<IpAddr> {
+    let held = &ledger.allocations;
+    let lacking = held.keys().filter(|ip| pool.contains(**ip)).find(|ip| !listed.contains(*ip));
+    lacking.or_else(|| listed.iter().find(|ip| !held.contains_key(*ip))).copied()
 }
 
 fn last_offset(pool: &Pool) -> Option<u128> {
@@ -183,20 +228,6 @@ fn last_offset(pool: &Pool) -> Option<u128> {
     range.parts().map(|part| part.last_offset()).next()
 }
 
-fn shape(path: &str, wanted: &'static str) -> EntryError {
-    EntryError::Shape {
-        path: path.to_owned(),
-        wanted,
-    }
-}
-
-struct Offsets<'a>(&'a Option<u128>);
-
-impl std::fmt::Display for Offsets<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            Some(last) => write!(f, "the last is {last}"),
-            None => write!(f, "only pools with a single range of one family have offsets"),
-        }
-    }
+fn shape(path: &str, wanted: &'static str) -> RecordError {
+    RecordError::Shape { path: path.to_owned(), wanted }
 }

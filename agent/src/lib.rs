@@ -3,7 +3,14 @@
 //! `main.rs` calls [`cli::run`]; the rest is found from there. What should be is decided in `policy`, what may be
 //! written in `crds`; this crate converts between the two and does what they say.
 
+pub mod checkpoint;
 pub mod cli;
+pub mod host;
+pub mod kernel;
 mod ledger;
+pub mod netlink;
+pub mod netns;
 mod pools;
+pub mod records;
+pub mod transaction;
 mod yaml;

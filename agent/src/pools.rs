@@ -11,11 +11,12 @@ use std::net::IpAddr;
 use crds::{Kind, NodeIPSliceSpec, Violation};
 use ipnet::IpNet;
 use policy::claim::Ledger;
-use policy::pool::{Barred, Pool, PoolErrors, PoolSpec, PoolWarning, Taken, UnknownEncoding, check_encoding};
+use policy::pool::{Barred, Pool, PoolErrors, PoolSpec, PoolWarning, Taken};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::ledger::{self, EntryError, Holdings, LedgerWarning, claims};
+use crate::ledger::{self, FileLedger, Holdings, LedgerWarning};
+use crate::records::RecordErrors;
 
 /// A pool with what is going on in it.
 #[derive(Debug)]
@@ -25,8 +26,8 @@ pub(crate) struct KnownPool {
     /// Of its slices too.
     pub(crate) held: Holdings,
     pub(crate) slices: Vec<OwnedSlice>,
-    /// Its ledger without entries: does it give?
-    head: Ledger,
+    /// With the entries of its slices.
+    ledger: Ledger,
 }
 
 /// A `NodeIPSlice`: a block of a pool that one node serves by itself.
@@ -48,9 +49,7 @@ pub(crate) enum ManifestError {
     #[error(transparent)]
     Spec(#[from] PoolErrors),
     #[error(transparent)]
-    Encoding(#[from] UnknownEncoding),
-    #[error("{}", Lines(.0))]
-    Status(Vec<EntryError>),
+    Status(#[from] RecordErrors),
     #[error("pool {name} is given twice")]
     Twice { name: String },
     #[error("slice of pool {pool}: no such pool is given; known: {}", .known.join(", "))]
@@ -97,24 +96,15 @@ impl Pools {
             serde_json::from_value(manifest.get("spec").cloned().unwrap_or_default()).unwrap_or_default();
         let known = self.names();
         let Some(pool) = self.0.get_mut(&spec.pool) else {
-            return Err(ManifestError::NoPool {
-                pool: spec.pool,
-                known,
-            });
+            return Err(ManifestError::NoPool { pool: spec.pool, known });
         };
-        let cidr: IpNet = spec
-            .cidr
-            .parse()
-            .map_err(|_| ManifestError::NotACidr { text: spec.cidr })?;
+        let cidr: IpNet = spec.cidr.parse().map_err(|_| ManifestError::NotACidr { text: spec.cidr })?;
         pool.pool.within(&[cidr])?;
-        let mut wrong = Vec::new();
-        pool.held
-            .extend(ledger::allocations(status(manifest), &mut wrong));
-        pool.slices.push(OwnedSlice {
-            cidr,
-            node: spec.node,
-        });
-        status_read(wrong)
+        let FileLedger { ledger, held, warnings: _ } = ledger::read_slice(&pool.pool, manifest)?;
+        pool.held.extend(held);
+        pool.ledger.allocations.extend(ledger.allocations);
+        pool.slices.push(OwnedSlice { cidr, node: spec.node });
+        Ok(())
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&KnownPool> {
@@ -152,9 +142,7 @@ impl Pools {
     /// What this pool never gives because it belongs to others too.
     pub(crate) fn barred_for(&self, name: &str) -> Barred {
         let mut barred = Barred::default();
-        self.iter()
-            .filter(|other| other.pool.name() != name)
-            .for_each(|other| barred.pool(&other.pool));
+        self.iter().filter(|other| other.pool.name() != name).for_each(|other| barred.pool(&other.pool));
         barred
     }
 }
@@ -162,28 +150,12 @@ impl Pools {
 impl KnownPool {
     fn read(manifest: &Value) -> Result<(Self, Vec<PoolRemark>), ManifestError> {
         check(Kind::NodeIPPool, manifest)?;
-        check_encoding(&annotations(manifest))?;
         let spec = PoolSpec::from_manifest(manifest)?;
         let pool = Pool::new(&spec)?;
-        let (status, mut wrong, mut heard) = (status(manifest), Vec::new(), Vec::new());
-        let mut held = ledger::allocations(status, &mut wrong);
-        ledger::offsets(&pool, status, &mut held, &mut heard, &mut wrong);
-        status_read(wrong)?;
-        let agree = !heard
-            .iter()
-            .any(|warning| matches!(warning, LedgerWarning::Disagree { .. }));
-        let outside = held.keys().filter(|ip| !pool.contains(**ip));
-        heard.extend(outside.map(|ip| LedgerWarning::OutOfRange { ip: *ip }));
+        let FileLedger { ledger, held, warnings } = ledger::read(&pool, manifest)?;
         let remarks = pool.warnings().iter().cloned().map(PoolRemark::Spec);
-        let remarks = remarks.chain(heard.into_iter().map(PoolRemark::Ledger)).collect();
-        let known = Self {
-            spec,
-            pool,
-            held,
-            slices: Vec::new(),
-            head: claims::head(manifest, agree),
-        };
-        Ok((known, remarks))
+        let remarks = remarks.chain(warnings.into_iter().map(PoolRemark::Ledger)).collect();
+        Ok((Self { spec, pool, held, slices: Vec::new(), ledger }, remarks))
     }
 
     pub(crate) fn taken(&self) -> Taken {
@@ -192,14 +164,7 @@ impl KnownPool {
 
     /// The ledger that claims are served from.
     pub(crate) fn ledger(&self) -> Ledger {
-        let entries = self
-            .held
-            .iter()
-            .map(|(ip, holding)| (*ip, claims::entry(holding)));
-        Ledger {
-            allocations: entries.collect(),
-            ..self.head.clone()
-        }
+        self.ledger.clone()
     }
 }
 
@@ -217,31 +182,7 @@ pub(crate) fn check(kind: Kind, manifest: &Value) -> Result<(), ManifestError> {
         message: "unknown field".to_owned(),
         reason: crds::Reason::Invalid,
     }));
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        Err(ManifestError::Refused(wrong))
-    }
-}
-
-fn status(manifest: &Value) -> &Value {
-    manifest.get("status").unwrap_or(&Value::Null)
-}
-
-fn status_read(wrong: Vec<EntryError>) -> Result<(), ManifestError> {
-    if wrong.is_empty() {
-        Ok(())
-    } else {
-        Err(ManifestError::Status(wrong))
-    }
-}
-
-fn annotations(manifest: &Value) -> BTreeMap<String, String> {
-    let annotations = manifest
-        .pointer("/metadata/annotations")
-        .and_then(Value::as_object);
-    let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-    annotations.into_iter().flatten().filter_map(text).collect()
+    if wrong.is_empty() { Ok(()) } else { Err(ManifestError::Refused(wrong)) }
 }
 
 /// One per line.

@@ -15,9 +15,7 @@ pub fn cidr(text: &str) -> Option<IpNet> {
     // A prefix length is digits without a leading zero: `/08` and `/+8` are none.
     let (_, length) = text.split_once('/')?;
     let plain = length.bytes().all(|c| c.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
-    text.parse()
-        .ok()
-        .filter(|net: &IpNet| plain && !is_mapped(net.addr()))
+    text.parse().ok().filter(|net: &IpNet| plain && !is_mapped(net.addr()))
 }
 
 /// `ip.isCanonical(text)`, false where it is no address.

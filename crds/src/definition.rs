@@ -53,17 +53,10 @@ pub(crate) fn build(kind: Kind) -> Definition {
     let typed: JSONSchemaProps =
         serde_json::from_value(schema.clone()).expect("a tidied schema is still a schema");
     for version in &mut crd.spec.versions {
-        version.schema = Some(CustomResourceValidation {
-            open_api_v3_schema: Some(typed.clone()),
-        });
+        version.schema = Some(CustomResourceValidation { open_api_v3_schema: Some(typed.clone()) });
     }
     add_versions(kind, &mut crd);
-    Definition {
-        crd,
-        schema,
-        rules,
-        admission: rules::admission(kind),
-    }
+    Definition { crd, schema, rules, admission: rules::admission(kind) }
 }
 
 fn derived(kind: Kind) -> CustomResourceDefinition {
@@ -87,10 +80,9 @@ fn further_versions(kind: Kind) -> &'static [Further] {
                 "nmstate.io/v1beta1 NodeNetworkConfigurationPolicy is deprecated, use nmstate.io/v1 instead",
             ),
         }],
-        Kind::NodeNetworkConfigurationEnactment | Kind::NodeNetworkState => &[Further {
-            name: "v1",
-            deprecated: None,
-        }],
+        Kind::NodeNetworkConfigurationEnactment | Kind::NodeNetworkState => {
+            &[Further { name: "v1", deprecated: None }]
+        }
     }
 }
 
@@ -98,15 +90,13 @@ fn add_versions(kind: Kind, crd: &mut CustomResourceDefinition) {
     let Some(stored) = crd.spec.versions.first().cloned() else {
         return;
     };
-    let further = further_versions(kind)
-        .iter()
-        .map(|version| CustomResourceDefinitionVersion {
-            name: version.name.to_owned(),
-            storage: false,
-            deprecated: version.deprecated.map(|_| true),
-            deprecation_warning: version.deprecated.map(str::to_owned),
-            ..stored.clone()
-        });
+    let further = further_versions(kind).iter().map(|version| CustomResourceDefinitionVersion {
+        name: version.name.to_owned(),
+        storage: false,
+        deprecated: version.deprecated.map(|_| true),
+        deprecation_warning: version.deprecated.map(str::to_owned),
+        ..stored.clone()
+    });
     crd.spec.versions.extend(further);
 }
 
@@ -122,11 +112,9 @@ fn defaults(kind: Kind) -> Vec<(&'static str, Value)> {
             ("status.sequence", json!(0)),
             ("status.allocations", json!({})),
         ],
-        Kind::NodeIPSlice => vec![
-            ("status", json!({})),
-            ("status.sequence", json!(0)),
-            ("status.allocations", json!({})),
-        ],
+        Kind::NodeIPSlice => {
+            vec![("status", json!({})), ("status.sequence", json!(0)), ("status.allocations", json!({}))]
+        }
         Kind::NodeNetworkConfigurationPolicy => vec![
             ("status", json!({})),
             ("status.unavailableNodeCountMap", json!({})),

@@ -12,7 +12,7 @@ use crate::meta::{self, Condition, MetaInfo};
 
 mod claims;
 
-pub use claims::{Address, Declined, Grant, Holds, PoolClaims, Refusal, Request};
+pub use claims::{Address, Declined, Grant, Holds, PoolClaims, Refusal, RefusalReason, Request};
 
 /// Nothing: an enactment is all status.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

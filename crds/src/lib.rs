@@ -44,8 +44,5 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 
 /// Every CRD, complete with rules, in the order in which [`Kind::ALL`] has them.
 pub fn all() -> Vec<CustomResourceDefinition> {
-    Kind::ALL
-        .iter()
-        .map(|kind| kind.definition().crd.clone())
-        .collect()
+    Kind::ALL.iter().map(|kind| kind.definition().crd.clone()).collect()
 }

@@ -48,14 +48,8 @@ pub mod pool {
     pub const RECONCILED: &str = "ReconciledPool";
 
     /// The first of these that holds is shown; the first two stop the pool from giving.
-    pub const BY_PRECEDENCE: [&str; 6] = [
-        UNSYNCRONIZED,
-        RECONCILING,
-        OVERLAPPING,
-        COLLISION,
-        EXHAUSTED,
-        RECONCILED,
-    ];
+    pub const BY_PRECEDENCE: [&str; 6] =
+        [UNSYNCRONIZED, RECONCILING, OVERLAPPING, COLLISION, EXHAUSTED, RECONCILED];
 
     pub const MESSAGE_RECONCILED: &str = "The pool is up to date";
     pub const MESSAGE_RECONCILING: &str = "The pool is being updated";
@@ -132,33 +126,20 @@ pub mod policy {
 
     /// Message of [`FAILED`]: of the nodes that match, so many failed and so many gave up.
     pub fn message_failed(failed: usize, matching: usize, aborted: usize) -> String {
-        let tail = if aborted > 0 {
-            format!(", {aborted} nodes aborted configuration")
-        } else {
-            String::new()
-        };
+        let tail =
+            if aborted > 0 { format!(", {aborted} nodes aborted configuration") } else { String::new() };
         format!("{failed}/{matching} nodes failed to configure{tail}")
     }
 
     /// Message of [`PROGRESSING`]: of the nodes that match and are ready, so many have finished and so many wait.
     pub fn message_progressing(finished: usize, ready: usize, pending: usize, not_ready: usize) -> String {
-        let waiting = if pending > 0 {
-            format!(", {pending} pending")
-        } else {
-            String::new()
-        };
-        format!(
-            "Policy is progressing {finished}/{ready} nodes finished{waiting}{}",
-            ignored(not_ready)
-        )
+        let waiting = if pending > 0 { format!(", {pending} pending") } else { String::new() };
+        format!("Policy is progressing {finished}/{ready} nodes finished{waiting}{}", ignored(not_ready))
     }
 
     /// Message of [`CONFIGURED`]: of the nodes that match, so many are configured.
     pub fn message_configured(available: usize, matching: usize, not_ready: usize) -> String {
-        format!(
-            "{available}/{matching} nodes successfully configured{}",
-            ignored(not_ready)
-        )
+        format!("{available}/{matching} nodes successfully configured{}", ignored(not_ready))
     }
 
     fn ignored(not_ready: usize) -> String {

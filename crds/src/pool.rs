@@ -10,7 +10,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{meta::Condition, text};
+use crate::{meta::Condition, names, text};
 
 mod schemas;
 
@@ -81,10 +81,7 @@ pub const DEFAULT_QUARANTINE: Duration = Duration::from_secs(300);
 impl NodeIPPoolSpec {
     /// The quarantine as a time; the default where none, or none that can be read, is set.
     pub fn quarantine(&self) -> Duration {
-        self.quarantine
-            .as_deref()
-            .and_then(text::duration)
-            .unwrap_or(DEFAULT_QUARANTINE)
+        self.quarantine.as_deref().and_then(text::duration).unwrap_or(DEFAULT_QUARANTINE)
     }
 }
 
@@ -215,35 +212,43 @@ pub struct Reservation {
 pub struct NodeIPPoolStatus {
     /// Grows with every write of the ledger.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub sequence: i64,
     /// The pool's UID, once the ledger is known to be complete. Without it nothing is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub rebuilt_for: Option<String>,
+    /// While the ledger may be from the past: nothing is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
     /// Who holds what, by canonical address: the truth.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 5000, "x-kubernetes-map-type" = "atomic"))]
     pub allocations: BTreeMap<String, Allocation>,
     /// The same as offsets from the start of the range, in pools with a single range.
-    #[serde(
-        default,
-        rename = "allocated-offsets",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, rename = "allocated-offsets", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 5000), extend("x-kubernetes-list-type" = "atomic"))]
     pub allocated_offsets: Option<Vec<i64>>,
-    /// How many addresses the ranges can give.
+    /// How many claims the ranges can serve; like the two below at most 9007199254740991, the last number that every
+    /// JSON reader keeps exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<i64>,
-    /// How many are taken, quarantined ones included.
+    /// How many claims have an address, quarantined ones included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocated: Option<i64>,
-    /// How many are left.
+    /// How many more can be served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available: Option<i64>,
     /// One condition, Available; its reason says the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
+}
+
+/// A pause while agents assert what their journals say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hold {
+    /// When it ends, at the earliest.
+    pub until: Time,
 }
 
 /// One entry of the ledger.
@@ -265,12 +270,13 @@ pub struct Allocation {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 253))]
     pub capture: String,
-    /// The id of the request: this is the holder.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 64))]
-    pub request: String,
+    /// The id of the request: this is the holder. Absent: a host shows the address, and nobody claims it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub request: Option<String>,
     /// The ledger's sequence when the entry was written.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub sequence: i64,
     /// Since when it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -285,9 +291,13 @@ pub struct Allocation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Time>,
     /// Why it is quarantined.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schemars(length(max = 1024))]
-    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<QuarantineReason>,
+    /// The stamp of the node's NodeNetworkState when the quarantine began: what its agent says under another stamp, it
+    /// has said since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub witness: Option<String>,
     /// Who else answered for it on the wire.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
@@ -307,4 +317,30 @@ pub enum AllocationKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum AllocationState {
     Quarantined,
+}
+
+/// Why nobody may use an address for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum QuarantineReason {
+    /// The Node is gone, or is another one under the same name.
+    NodeGone,
+    /// No enactment lists it.
+    Orphan,
+    /// A host shows it, and no claim stands behind it.
+    Observed,
+    /// Another machine answers for it on the wire.
+    #[serde(rename = "IPCollision")]
+    Collision,
+}
+
+impl QuarantineReason {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NodeGone => "NodeGone",
+            Self::Orphan => "Orphan",
+            Self::Observed => "Observed",
+            Self::Collision => names::pool::COLLISION,
+        }
+    }
 }

@@ -48,9 +48,7 @@ impl Rule {
     }
 
     pub(crate) fn message(&self, new: &Value, old: &Value) -> String {
-        self.say
-            .as_ref()
-            .map_or_else(|| self.text.to_owned(), |(_, words)| words(new, old))
+        self.say.as_ref().map_or_else(|| self.text.to_owned(), |(_, words)| words(new, old))
     }
 
     fn at(self, field: &'static str) -> Self {
@@ -58,10 +56,7 @@ impl Rule {
     }
 
     fn forbidden(self) -> Self {
-        Self {
-            reason: Reason::Forbidden,
-            ..self
-        }
+        Self { reason: Reason::Forbidden, ..self }
     }
 
     fn say(
@@ -69,10 +64,7 @@ impl Rule {
         cel: impl Into<String>,
         words: impl Fn(&Value, &Value) -> String + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            say: Some((cel.into(), Box::new(words))),
-            ..self
-        }
+        Self { say: Some((cel.into(), Box::new(words))), ..self }
     }
 }
 
@@ -82,14 +74,7 @@ fn rule(
     cel: impl Into<String>,
     holds: impl Fn(&Value, &Value) -> bool + Send + Sync + 'static,
 ) -> Rule {
-    Rule {
-        cel: cel.into(),
-        holds: Box::new(holds),
-        field: "",
-        text,
-        say: None,
-        reason: Reason::Invalid,
-    }
+    Rule { cel: cel.into(), holds: Box::new(holds), field: "", text, say: None, reason: Reason::Invalid }
 }
 
 /// A rule at its place in the schema ([`crate::schema::place`]).
@@ -135,19 +120,11 @@ pub enum Operation {
 
 impl AdmissionRule {
     pub(crate) fn ask(&self, new: &Value, old: Option<&Value>) -> Option<Violation> {
-        let operation = if old.is_some() {
-            Operation::Update
-        } else {
-            Operation::Create
-        };
+        let operation = if old.is_some() { Operation::Update } else { Operation::Create };
         if operation != self.operation || (self.holds)(new, old.unwrap_or(&Value::Null)) {
             return None;
         }
-        Some(Violation {
-            path: self.field.to_owned(),
-            message: (self.words)(new),
-            reason: self.reason,
-        })
+        Some(Violation { path: self.field.to_owned(), message: (self.words)(new), reason: self.reason })
     }
 }
 
@@ -161,10 +138,7 @@ pub fn admission(kind: Kind) -> Vec<AdmissionRule> {
 
 /// The name of an object, empty if it has none.
 fn name(object: &Value) -> &str {
-    object
-        .get("metadata")
-        .and_then(|meta| text(meta, "name"))
-        .unwrap_or_default()
+    object.get("metadata").and_then(|meta| text(meta, "name")).unwrap_or_default()
 }
 
 /// A string field, if it is there.
@@ -174,11 +148,7 @@ fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
 
 /// The items of a list field, none if it is not there.
 fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
-    value
-        .get(field)
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default()
+    value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// CEL for: this field is what it was.

@@ -25,11 +25,7 @@ pub(crate) fn tidy(schema: &mut Value) {
     for noise in ["nullable", "default", "title"] {
         map.shift_remove(noise);
     }
-    if map
-        .get("format")
-        .and_then(Value::as_str)
-        .is_some_and(|f| !FORMATS.contains(&f))
-    {
+    if map.get("format").and_then(Value::as_str).is_some_and(|f| !FORMATS.contains(&f)) {
         map.shift_remove("format");
     }
     if let Some(Value::Array(accepted)) = map.get_mut("enum") {

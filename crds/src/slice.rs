@@ -7,7 +7,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::pool::Allocation;
+use crate::pool::{Allocation, Hold};
 
 /// Which block, and whose. Immutable.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,10 +51,19 @@ pub struct NodeIPSliceSpec {
 
 /// The slice's own ledger, as in a pool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct NodeIPSliceStatus {
     /// Grows with every write of the ledger.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub sequence: i64,
+    /// The slice's UID, once the ledger is known to be complete. Without it nothing is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub rebuilt_for: Option<String>,
+    /// While the ledger may be from the past: nothing is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
     /// Who holds what, by canonical address.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 5000, "x-kubernetes-map-type" = "atomic"))]

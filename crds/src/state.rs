@@ -48,7 +48,12 @@ pub struct NodeNetworkStateStatus {
     /// Available, Failing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Every address of a pool that is journalled or about to be used, whether it is on a NIC or not.
+    /// Random, another with every write by the agent: whoever sees another than before knows that the agent has spoken
+    /// since, whatever the clocks say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64))]
+    pub stamp: String,
+    /// Every address of a pool that is on a NIC, journalled or about to be used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 4096),
@@ -57,18 +62,21 @@ pub struct NodeNetworkStateStatus {
     pub pooled_addresses: Vec<PooledAddress>,
 }
 
-/// An address of a pool that this node holds, or is about to.
+/// An address of a pool that this node holds, is about to, or has on a NIC without knowing why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PooledAddress {
     /// In canonical form.
     #[schemars(length(max = 39))]
     pub ip: String,
-    /// Name of the pool.
+    /// Name of the pool, where the journal knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
-    pub pool: String,
-    /// The id of the request.
+    pub pool: Option<String>,
+    /// The id of the request, where the journal knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    pub id: String,
+    pub id: Option<String>,
+    /// Absent: on a NIC, and known to no journal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<PooledAddressState>,
 }
@@ -80,6 +88,4 @@ pub enum PooledAddressState {
     Announced,
     /// Confirmed, and in the host's journal.
     Journalled,
-    /// Off the NIC, being given back.
-    Releasing,
 }

@@ -30,9 +30,7 @@ fn is_label_name(text: &str) -> bool {
 /// at both ends of every part.
 pub fn is_dns_subdomain(text: &str) -> bool {
     let label = |label: &str| {
-        label
-            .bytes()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
+        label.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-')
             && has_plain_ends(label)
     };
     text.len() <= 253 && text.split('.').all(label)
@@ -45,10 +43,7 @@ fn has_plain_ends(text: &str) -> bool {
 
 /// The pool that a capture asks for: `ippool.<name>.allocate` with white space around it or not.
 pub fn pool_of_capture(expression: &str) -> Option<&str> {
-    let name = expression
-        .trim()
-        .strip_prefix("ippool.")?
-        .strip_suffix(".allocate")?;
+    let name = expression.trim().strip_prefix("ippool.")?.strip_suffix(".allocate")?;
     is_dns_label(name).then_some(name)
 }
 
@@ -83,10 +78,7 @@ fn scaled(number: &str, nanos_per_unit: u64) -> Option<Duration> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let mut nanos = whole.parse::<u64>().ok()?.checked_mul(nanos_per_unit)?;
     let mut place = nanos_per_unit;
-    if [whole, fraction]
-        .iter()
-        .any(|digits| !(1..=5).contains(&digits.len()))
-    {
+    if [whole, fraction].iter().any(|digits| !(1..=5).contains(&digits.len())) {
         return None;
     }
     for digit in fraction.chars() {

@@ -98,11 +98,7 @@ pub fn validate(kind: Kind, old: Option<&Value>, new: &Value) -> Vec<Violation> 
 /// One rule, of one value. A rule about a change is not asked of what is new; any other is not asked again of
 /// what stays as it was.
 fn ask(rule: &Rule, new: &Value, old: Option<&Value>, path: &str) -> Option<Violation> {
-    let unasked = if rule.is_about_change() {
-        old.is_none()
-    } else {
-        old == Some(new)
-    };
+    let unasked = if rule.is_about_change() { old.is_none() } else { old == Some(new) };
     let before = old.unwrap_or(&Value::Null);
     if unasked || (rule.holds)(new, before) {
         return None;

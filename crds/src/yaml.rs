@@ -18,10 +18,7 @@ pub struct YamlError {
 pub fn yaml(kind: Kind) -> Result<String, YamlError> {
     let mut value = serde_json::to_value(&kind.definition().crd).unwrap_or_default();
     plain(&mut value);
-    serde_saphyr::to_string(&value).map_err(|source| YamlError {
-        kind: kind.name(),
-        source,
-    })
+    serde_saphyr::to_string(&value).map_err(|source| YamlError { kind: kind.name(), source })
 }
 
 /// Removes nulls, and writes whole numbers as such.

@@ -32,7 +32,7 @@ pub use grant::{Granted, GrantedAddress, Grants};
 pub(crate) use parse::{Reference, is_label, reference};
 pub use problem::{Found, Names, Problem, Seen};
 
-use parse::{Expr, parse};
+use parse::{Expr, is_name, parse};
 
 /// A policy's captures, parsed and in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,14 +55,12 @@ impl Captures {
         let mut captures = BTreeMap::new();
         let mut wrong = Vec::new();
         for (name, source) in lines {
+            if !is_name(name) {
+                let place = Place::Capture(name.clone());
+                wrong.push(Diagnostic { place, spot: None, problem: Problem::CaptureName });
+            }
             match parse(source) {
-                Ok(expr) => drop(captures.insert(
-                    name.clone(),
-                    Capture {
-                        source: source.clone(),
-                        expr,
-                    },
-                )),
+                Ok(expr) => drop(captures.insert(name.clone(), Capture { source: source.clone(), expr })),
                 Err((at, problem)) => {
                     wrong.push(Diagnostic::at(Place::Capture(name.clone()), source, at, problem));
                 }
@@ -76,10 +74,7 @@ impl Captures {
     /// The captures that ask a pool for an address: capture → pool. Evaluates nothing, so that the addresses can
     /// be asked for first.
     pub fn pools(&self) -> BTreeMap<&str, &str> {
-        self.captures
-            .iter()
-            .filter_map(|(name, capture)| Some((name.as_str(), capture.pool()?)))
-            .collect()
+        self.captures.iter().filter_map(|(name, capture)| Some((name.as_str(), capture.pool()?))).collect()
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {

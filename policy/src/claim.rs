@@ -1,4 +1,4 @@
-//! The claim protocol (DESIGN 4) as values and functions, without I/O.
+//! The claim protocol (docs/claims.md) as values and functions, without I/O.
 //!
 //! One fact, "this holder has this address", is recorded four times, always in this order: **request** (in
 //! the agent's own enactment) → **ledger** (the only truth) → **grant** (in the enactment) → **journal** (the

@@ -9,4 +9,5 @@ pub mod claim;
 pub mod plan;
 pub mod pool;
 pub mod state;
+pub mod table;
 pub mod template;

@@ -6,9 +6,9 @@
 //! anything is touched. What is left for execution is to send the steps, in order.
 //!
 //! No route that stays is away while a plan runs, with these exceptions, each put back by a later step of the same
-//! plan: the kernel takes the routes of a link that is made anew or has to go down for a change; and those through a
-//! link whose last IPv4 address has to go before its successor can come, which is so where both are in one subnet
-//! (`10.0.0.10/24` becomes `10.0.0.11/24`): see `diff::addresses`.
+//! plan: the kernel takes the routes of a link that is made anew, comes to a vrf or has to go down for a change; direct
+//! ones of a link that loses its last IPv4 address; and those whose source is an address that goes and comes again, for
+//! the sake of order (see `diff::addresses`). What goes for good, and by no step, is said: [`Plan::losses`].
 //!
 //! Called by the agent and by `berth plan`. Must never guess what it can't see: a document that can't be
 //! brought about is refused with every problem and its path.
@@ -18,13 +18,14 @@
 mod diff;
 mod document;
 mod error;
+mod loss;
 pub mod memory;
 mod order;
+mod print;
 mod reach;
 mod resolve;
 mod revert;
 mod step;
-mod table;
 mod target;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -35,13 +36,17 @@ use serde::Serialize;
 
 pub use document::plan_document;
 pub use error::{PlanError, Problem, ProblemKind};
-pub use step::{Step, VlanEntry};
+pub use loss::Loss;
+pub use step::{NewLink, Step, VlanEntry};
 pub use verify::{Unmet, verify};
 
 /// Ordered steps from an observed state to a desired one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Plan {
     pub steps: Vec<Step>,
+    /// What the kernel takes away along the way and no step names or puts back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<Loss>,
 }
 
 impl Plan {
@@ -77,11 +82,7 @@ impl Plan {
 pub fn plan(observed: &Observed, desired: &Desired) -> Result<Plan, PlanError> {
     let target = target::target(observed, desired)?;
     let outcome = diff::diff(observed, &target.state, &target.absent);
-    if outcome.failures.is_empty() {
-        Ok(Plan { steps: outcome.steps })
-    } else {
-        Err(PlanError::new(outcome.failures))
-    }
+    if outcome.failures.is_empty() { Ok(outcome.plan) } else { Err(PlanError::new(outcome.failures)) }
 }
 
 #[cfg(test)]

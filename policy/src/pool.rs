@@ -124,11 +124,7 @@ impl Pool {
 
     /// The first range, in the order of the spec, that has this address; one that gives before one that doesn't.
     pub fn range_of(&self, ip: IpAddr) -> Option<&Range> {
-        let of = |gives| {
-            self.ranges
-                .iter()
-                .find(move |r| r.gives() == gives && r.contains(ip))
-        };
+        let of = |gives| self.ranges.iter().find(move |r| r.gives() == gives && r.contains(ip));
         of(true).or_else(|| of(false))
     }
 
@@ -155,10 +151,7 @@ impl Pool {
     /// Whether `status.allocated-offsets` is kept: a single `range` of one family whose offsets a JSON
     /// number holds exactly. In an IPv6 /64 they would not even fit the API's 64-bit integers.
     pub fn lists_offsets(&self) -> bool {
-        !self.is_sliced()
-            && self
-                .counted()
-                .is_some_and(|part| part.last_offset() <= LARGEST_LISTED_OFFSET)
+        !self.is_sliced() && self.counted().is_some_and(|part| part.last_offset() <= LARGEST_LISTED_OFFSET)
     }
 
     /// The addresses reserved for a node, in spec order.

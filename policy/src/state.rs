@@ -21,11 +21,12 @@ mod observed;
 pub mod option;
 mod path;
 mod port;
+mod raw;
 pub mod route;
 pub mod rule;
-mod scalar;
+pub(crate) mod scalar;
 
-pub use address::{Address, AddressProtocol, Family, Ip, Lifetime};
+pub use address::{AcceptRa, Address, AddressProtocol, Family, Ip, Lifetime};
 pub use default_vlans::default_port_vlans;
 pub use desired::{
     AltName, Desired, DesiredAddress, DesiredDns, DesiredIp, DesiredLink, DesiredRoute, DesiredRule,
@@ -39,6 +40,7 @@ pub use names::{IfName, Mac, NameError};
 pub use observed::Observed;
 pub use option::{OptName, OptValue, Options};
 pub use port::{Port, PortVlan, VlanRange};
+pub use raw::Raw;
 pub use route::{NextHop, Route, RouteKey, RouteProtocol, RouteType};
 pub use rule::{Rule, RuleAction};
 

@@ -1,7 +1,8 @@
 //! Templates: a policy's desired state with the values of its captures filled in.
 //!
-//! Owns `{{ capture.… }}` references, the `ipam: {pool}` shorthand, and the types of what comes out. The agent and
-//! the command line call [`render()`], or [`fill()`] with bindings of their own. It must never refuse a kind or a
+//! Owns `{{ capture.… }}` references, the `ipam: {pool}` shorthand, which literal addresses are a pool's
+//! ([`literals()`]), and the types of what comes out. The agent and the command line call [`render()`], or [`fill()`]
+//! with bindings of their own. It must never refuse a kind or a
 //! field for being unknown: rendering answers what the language gives, refusing is the plan's business.
 //!
 //! Cost: one copy of the desired state and one pass over it.
@@ -9,6 +10,7 @@
 mod field;
 mod fill;
 mod ipam;
+mod literals;
 mod reference;
 mod render;
 pub(crate) mod retype;
@@ -17,4 +19,5 @@ mod tests;
 
 pub use fill::fill;
 pub use ipam::ipam_pools;
+pub use literals::{Literal, literals};
 pub use render::{PolicyDoc, Rendered, render};

@@ -15,21 +15,9 @@ use policy::template::{PolicyDoc, Rendered, render};
 use serde::Deserialize;
 use serde_json::Value;
 
-macro_rules! goldens {
-    ($($case:ident),* $(,)?) => {
-        $(#[test] fn $case() { check(stringify!($case)); })*
-
-        #[test]
-        fn no_folder_is_forgotten() {
-            let mut listed = vec![$(stringify!($case)),*];
-            listed.sort_unstable();
-            let mut folders: Vec<String> = fs::read_dir(root()).unwrap()
-                .map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-            folders.sort_unstable();
-            assert_eq!(listed, folders);
-        }
-    };
-}
+#[macro_use]
+#[path = "../../tests/shared/goldens.rs"]
+mod shared;
 
 goldens! {
     assign_types_values,
@@ -83,21 +71,14 @@ fn check(case: &str) {
     }
     match actual {
         Ok(rendered) => {
-            assert!(
-                !folder.join("error.txt").exists(),
-                "rendered, where an error was expected"
-            );
+            assert!(!folder.join("error.txt").exists(), "rendered, where an error was expected");
             assert_eq!(
                 rendered.desired,
                 yaml(&folder, "rendered.yaml").expect("rendered.yaml"),
                 "rendered.yaml"
             );
             if let Some(stored) = yaml(&folder, "stored.yaml") {
-                assert_eq!(
-                    Value::Object(rendered.bindings.captured_states("now")),
-                    stored,
-                    "stored.yaml"
-                );
+                assert_eq!(Value::Object(rendered.bindings.captured_states("now")), stored, "stored.yaml");
             }
         }
         Err(text) => {
@@ -146,17 +127,11 @@ fn grants(folder: &Path) -> Grants {
             address: grant.address.parse().unwrap(),
             gateway: grant.gateway.map(|gateway| gateway.parse().unwrap()),
         },
-        second: grant.second.map(|second| GrantedAddress {
-            address: second.parse().unwrap(),
-            gateway: None,
-        }),
+        second: grant.second.map(|second| GrantedAddress { address: second.parse().unwrap(), gateway: None }),
         range: grant.range,
         attributes: grant.attributes,
     };
-    grants
-        .into_iter()
-        .map(|(name, grant)| (name, granted(grant)))
-        .collect()
+    grants.into_iter().map(|(name, grant)| (name, granted(grant))).collect()
 }
 
 fn update(folder: &Path, actual: &Result<Rendered, String>) {
@@ -166,10 +141,7 @@ fn update(folder: &Path, actual: &Result<Rendered, String>) {
     }
     match actual {
         Ok(rendered) => {
-            write(
-                "rendered.yaml",
-                serde_saphyr::to_string(&rendered.desired).unwrap(),
-            );
+            write("rendered.yaml", serde_saphyr::to_string(&rendered.desired).unwrap());
             if folder.join("stored.yaml").exists() {
                 write(
                     "stored.yaml",

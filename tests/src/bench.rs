@@ -63,34 +63,16 @@ pub fn measure(name: impl Into<String>, mut f: impl FnMut(usize)) -> Row {
     }
     samples.sort_by(f64::total_cmp);
     let at = |percent: usize| samples[(samples.len() - 1) * percent / 100];
-    Row {
-        name: name.into(),
-        median: at(50),
-        slow: at(95),
-        goal: None,
-        ratio: None,
-    }
+    Row { name: name.into(), median: at(50), slow: at(95), goal: None, ratio: None }
 }
 
 /// Prints the table.
 pub fn print(title: &str, rows: &[Row]) {
-    let width = rows
-        .iter()
-        .map(|row| row.name.chars().count())
-        .max()
-        .unwrap_or(0)
-        .max(title.len());
-    println!(
-        "{title:width$}  {:>10}  {:>10}  {:>18}  {:>10}",
-        "median", "95 %", "goal", "baseline"
-    );
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0).max(title.len());
+    println!("{title:width$}  {:>10}  {:>10}  {:>18}  {:>10}", "median", "95 %", "goal", "baseline");
     for row in rows {
         let goal = row.goal.map_or(String::new(), |goal| {
-            format!(
-                "{} {}",
-                time(goal),
-                if row.median <= goal { "met" } else { "MISSED" }
-            )
+            format!("{} {}", time(goal), if row.median <= goal { "met" } else { "MISSED" })
         });
         let ratio = row.ratio.map_or(String::new(), times);
         println!(

@@ -12,9 +12,7 @@ use std::path::{Path, PathBuf};
 const SHOWN: [RangeInclusive<u32>; 7] = [1..=11, 19..=19, 44..=55, 59..=59, 63..=63, 77..=80, 85..=93];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the workspace around this crate")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace around this crate")
 }
 
 /// Every file of the repository, by its path from the root: what git and cargo keep for themselves is left out.
@@ -36,20 +34,12 @@ fn files() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     walk(root(), &mut found);
     found.sort();
-    let relative = |path: &Path| {
-        path.strip_prefix(root())
-            .expect("below the root")
-            .display()
-            .to_string()
-    };
+    let relative = |path: &Path| path.strip_prefix(root()).expect("below the root").display().to_string();
     found.into_iter().map(|path| (relative(&path), path)).collect()
 }
 
 fn documents() -> Vec<(String, PathBuf)> {
-    files()
-        .into_iter()
-        .filter(|(name, _)| name.ends_with(".md"))
-        .collect()
+    files().into_iter().filter(|(name, _)| name.ends_with(".md")).collect()
 }
 
 fn read(path: &Path) -> String {
@@ -94,11 +84,8 @@ fn code(text: &str) -> Vec<&str> {
 
 /// The targets of `make …` in code; prose may make what it likes.
 fn make_targets(text: &str) -> BTreeSet<String> {
-    let target = |rest: &str| -> String {
-        rest.chars()
-            .take_while(|c| c.is_ascii_lowercase() || *c == '-')
-            .collect()
-    };
+    let target =
+        |rest: &str| -> String { rest.chars().take_while(|c| c.is_ascii_lowercase() || *c == '-').collect() };
     code(text)
         .into_iter()
         .filter_map(|command| command.strip_prefix("make "))
@@ -109,9 +96,7 @@ fn make_targets(text: &str) -> BTreeSet<String> {
 
 /// Words in code that begin as a path from the root of the repository does; `<kind>` and the like stand for many.
 fn paths(text: &str) -> BTreeSet<&str> {
-    const TOPS: [&str; 8] = [
-        "policy/", "crds/", "agent/", "tests/", "docs/", "systemd/", "deploy/", ".ci/",
-    ];
+    const TOPS: [&str; 8] = ["policy/", "crds/", "agent/", "tests/", "docs/", "systemd/", "deploy/", ".ci/"];
     code(text)
         .into_iter()
         .flat_map(|code| code.split([' ', ',', ';', ':']))
@@ -122,9 +107,7 @@ fn paths(text: &str) -> BTreeSet<&str> {
 /// A heading as links spell it: lower case, spaces as dashes, without punctuation.
 fn anchor(heading: &str) -> String {
     let spelled = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = spelled
-        .chars()
-        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    let kept = spelled.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
@@ -142,9 +125,9 @@ fn links_in_documents_lead_somewhere() {
             let leads = match (target.exists(), heading) {
                 (false, _) => false,
                 (true, "") => true,
-                (true, heading) => read(&target)
-                    .lines()
-                    .any(|line| line.starts_with('#') && anchor(line) == heading),
+                (true, heading) => {
+                    read(&target).lines().any(|line| line.starts_with('#') && anchor(line) == heading)
+                }
             };
             if !leads {
                 broken.push(format!("{name}: {link}"));
@@ -177,9 +160,7 @@ fn paths_in_documents_exist() {
     let mut missing = Vec::new();
     for (name, path) in documents() {
         let text = read(&path);
-        let gone = paths(&text)
-            .into_iter()
-            .filter(|path| !root().join(path).exists());
+        let gone = paths(&text).into_iter().filter(|path| !root().join(path).exists());
         missing.extend(gone.map(|path| format!("{name}: {path}")));
     }
     report("these paths lead nowhere", &missing);
@@ -192,35 +173,36 @@ fn every_make_target_says_what_it_does() {
         .lines()
         .filter_map(|line| line.strip_prefix(".PHONY: "))
         .filter(|target| {
-            !makefile
-                .lines()
-                .any(|line| line.starts_with(&format!("{target}:")) && line.contains("## "))
+            !makefile.lines().any(|line| line.starts_with(&format!("{target}:")) && line.contains("## "))
         })
         .map(str::to_owned)
         .collect();
     report("these targets say nothing of themselves", &silent);
 }
 
-/// Test code: what stands in a folder or file of tests, or in a table of cases.
-fn is_test(name: &str) -> bool {
-    let in_tests = name
-        .split('/')
-        .any(|part| matches!(part, "tests" | "tests.rs" | "cases" | "goldens"));
-    in_tests && !name.ends_with("house.rs") && !name.ends_with(".md")
-}
-
-/// Numbers written as `R24`, or as `r24` in a function's name.
+/// The numbers that tests show: `r24` in the name of a test, or `R24` in the comment right above it. A number anywhere
+/// else, in a table of cases say, shows nothing: no test need stand behind it.
 fn requirements(text: &str) -> BTreeSet<u32> {
-    let numbers = |line: &str, letter: char| -> Vec<u32> {
-        line.split(|c: char| !c.is_ascii_alphanumeric())
+    let numbers = |words: &str, letter: char| -> Vec<u32> {
+        words
+            .split(|c: char| !c.is_ascii_alphanumeric())
             .filter_map(|word| word.strip_prefix(letter)?.parse().ok())
             .collect()
     };
     let mut found = BTreeSet::new();
-    for line in text.lines() {
-        found.extend(numbers(line, 'R'));
-        if let Some((_, name)) = line.split_once("fn ") {
-            found.extend(numbers(name, 'r'));
+    let (mut above, mut is_test) = (Vec::new(), false);
+    for line in text.lines().map(str::trim) {
+        match line.strip_prefix("//") {
+            Some(comment) if !comment.starts_with('!') => above.extend(numbers(comment, 'R')),
+            None if line == "#[test]" => is_test = true,
+            None if line.starts_with("#[") => {}
+            _ => {
+                if let Some((_, rest)) = line.split_once("fn ").filter(|_| is_test) {
+                    found.extend(above.drain(..));
+                    found.extend(numbers(rest.split('(').next().unwrap_or_default(), 'r'));
+                }
+                (above, is_test) = (Vec::new(), false);
+            }
         }
     }
     found
@@ -229,7 +211,8 @@ fn requirements(text: &str) -> BTreeSet<u32> {
 #[test]
 fn every_requirement_of_the_ground_floor_is_named_by_a_test() {
     let mut shown = BTreeSet::new();
-    for (_, path) in files().into_iter().filter(|(name, _)| is_test(name)) {
+    let own = |name: &str| name.ends_with("house.rs");
+    for (_, path) in files().into_iter().filter(|(name, _)| name.ends_with(".rs") && !own(name)) {
         shown.extend(requirements(&read(&path)));
     }
     let missing: Vec<String> = SHOWN
@@ -271,10 +254,8 @@ fn names_path(line: &str, folder: &str) -> bool {
 #[test]
 fn every_crate_takes_the_workspace_lints() {
     let manifest = read(&root().join("Cargo.toml"));
-    let members = manifest
-        .lines()
-        .find_map(|line| line.strip_prefix("members = ["))
-        .expect("members of the workspace");
+    let members =
+        manifest.lines().find_map(|line| line.strip_prefix("members = [")).expect("members of the workspace");
     let lax: Vec<String> = members
         .split('"')
         .skip(1)
@@ -294,10 +275,7 @@ mod instruments {
 
     #[test]
     fn links_and_anchors() {
-        assert_eq!(
-            links("a [b](c.md) and [d](e#f)\n```\n[x](y)\n```\n"),
-            ["c.md", "e#f"]
-        );
+        assert_eq!(links("a [b](c.md) and [d](e#f)\n```\n[x](y)\n```\n"), ["c.md", "e#f"]);
         assert_eq!(anchor("## What works, today?"), "what-works-today");
     }
 
@@ -318,8 +296,11 @@ mod instruments {
 
     #[test]
     fn numbers() {
-        let read = requirements("// R3, R10: …\nfn r7_slash_16() {}\nlet r1 = R2D2 + OR5 + rack1 + R");
-        assert_eq!(read, BTreeSet::from([3, 7, 10]));
+        let read = requirements(
+            "//! R20\n/// R3, R10: …\n#[test]\n#[ignore]\nfn r7_slash_16() {\n// R21\nlet r1 = R2D2 + OR5 + rack1 + R;\n}\n\
+             /// R22\nfn r23_helper() {}\n\n// R24\n\n#[test]\nfn another_r8() {}\n",
+        );
+        assert_eq!(read, BTreeSet::from([3, 7, 8, 10]));
     }
 
     #[test]

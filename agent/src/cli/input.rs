@@ -31,6 +31,8 @@ pub(super) fn stdin_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Re
 pub(super) enum FileError {
     #[error("{file}: can't be read")]
     Read { file: String, source: io::Error },
+    #[error("{file}: larger than {} MiB, which no document here needs", LARGEST >> 20)]
+    TooLarge { file: String },
     #[error("{file}: not text in UTF-8")]
     NotText { file: String },
     #[error("{file}:{}{error}", if .error.place.is_some() { "" } else { " " })]
@@ -38,32 +40,17 @@ pub(super) enum FileError {
     #[error("{file}: there is no document in it")]
     Empty { file: String },
     #[error("{file}: {found} {what} in it; expected one")]
-    Several {
-        file: String,
-        found: usize,
-        what: &'static str,
-    },
+    Several { file: String, found: usize, what: &'static str },
     #[error("{file}: expected a map, found {found}")]
     NotAMap { file: String, found: &'static str },
     #[error("{file}: kind is {kind}; {expected}")]
-    WrongKind {
-        file: String,
-        kind: String,
-        expected: &'static str,
-    },
+    WrongKind { file: String, kind: String, expected: &'static str },
     #[error("{file}: apiVersion is {found}; for {kind} it is {}", .known.join(" or "))]
-    ApiVersion {
-        file: String,
-        kind: &'static str,
-        found: String,
-        known: Vec<String>,
-    },
+    ApiVersion { file: String, kind: &'static str, found: String, known: Vec<String> },
+    #[error("{file}: desiredState and desired are two names for the same: give one of them")]
+    SameTwice { file: String },
     #[error("{file}: {found}; {expected}")]
-    NoneOfThese {
-        file: String,
-        found: String,
-        expected: &'static str,
-    },
+    NoneOfThese { file: String, found: String, expected: &'static str },
 }
 
 /// A file's documents.
@@ -87,16 +74,9 @@ pub(super) enum Document {
 
 /// Reads a file of one or more documents.
 pub(super) fn read(path: &Path) -> Result<File, FileError> {
-    let name = if is_stdin(path) {
-        "standard input".to_owned()
-    } else {
-        path.display().to_string()
-    };
+    let name = if is_stdin(path) { "standard input".to_owned() } else { path.display().to_string() };
     let text = text(path, &name)?;
-    let parsed = yaml::parse(&text).map_err(|error| FileError::Yaml {
-        file: name.clone(),
-        error,
-    })?;
+    let parsed = yaml::parse(&text).map_err(|error| FileError::Yaml { file: name.clone(), error })?;
     let mut documents = Vec::new();
     for value in parsed.into_iter().flat_map(items) {
         documents.push(classify(&name, value)?);
@@ -107,28 +87,27 @@ pub(super) fn read(path: &Path) -> Result<File, FileError> {
     Ok(File { name, documents })
 }
 
+/// An API server stores objects of at most about 1.5 MiB; a list of twenty of the largest is half of this. What is longer
+/// is a mistake (`/dev/zero`, a disk image), and must not fill the memory before it is seen to be one.
+const LARGEST: u64 = 64 << 20;
+
 fn text(path: &Path, name: &str) -> Result<String, FileError> {
     let mut bytes = Vec::new();
     let read = if is_stdin(path) {
-        io::stdin().lock().read_to_end(&mut bytes).map(drop)
+        io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes)
     } else {
-        fs::read(path).map(|all| bytes = all)
+        fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes))
     };
-    read.map_err(|source| FileError::Read {
-        file: name.to_owned(),
-        source,
-    })?;
-    String::from_utf8(bytes).map_err(|_| FileError::NotText {
-        file: name.to_owned(),
-    })
+    let length = read.map_err(|source| FileError::Read { file: name.to_owned(), source })?;
+    if length as u64 > LARGEST {
+        return Err(FileError::TooLarge { file: name.to_owned() });
+    }
+    String::from_utf8(bytes).map_err(|_| FileError::NotText { file: name.to_owned() })
 }
 
 /// The items of a list as `kubectl get` prints it, or the document itself.
 fn items(document: Value) -> Vec<Value> {
-    let is_list = document
-        .get("kind")
-        .and_then(Value::as_str)
-        .is_some_and(|kind| kind.ends_with("List"));
+    let is_list = document.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
     match document {
         Value::Object(mut fields) if is_list => match fields.shift_remove("items") {
             Some(Value::Array(items)) => items,
@@ -140,12 +119,12 @@ fn items(document: Value) -> Vec<Value> {
 
 fn classify(file: &str, value: Value) -> Result<Document, FileError> {
     if !value.is_object() {
-        return Err(FileError::NotAMap {
-            file: file.to_owned(),
-            found: sort(&value),
-        });
+        return Err(FileError::NotAMap { file: file.to_owned(), found: sort(&value) });
     }
     let Some(kind) = value.get("kind").and_then(Value::as_str) else {
+        if value.get("desiredState").is_some() && value.get("desired").is_some() {
+            return Err(FileError::SameTwice { file: file.to_owned() });
+        }
         return Ok(Document::Bare(value));
     };
     let Some(kind) = Kind::from_name(kind) else {
@@ -161,20 +140,12 @@ fn check_version(file: &str, kind: Kind, manifest: &Value) -> Result<(), FileErr
         return Ok(());
     };
     let crd = &kind.definition().crd.spec;
-    let known: Vec<String> = crd
-        .versions
-        .iter()
-        .map(|version| format!("{}/{}", crd.group, version.name))
-        .collect();
+    let known: Vec<String> =
+        crd.versions.iter().map(|version| format!("{}/{}", crd.group, version.name)).collect();
     if known.iter().any(|version| version == found) {
         return Ok(());
     }
-    Err(FileError::ApiVersion {
-        file: file.to_owned(),
-        kind: kind.name(),
-        found: found.to_owned(),
-        known,
-    })
+    Err(FileError::ApiVersion { file: file.to_owned(), kind: kind.name(), found: found.to_owned(), known })
 }
 
 fn sort(value: &Value) -> &'static str {
@@ -191,11 +162,7 @@ impl File {
     pub(super) fn only(mut self) -> Result<(String, Document), FileError> {
         match (self.documents.pop(), self.documents.len()) {
             (Some(document), 0) => Ok((self.name, document)),
-            (_, others) => Err(FileError::Several {
-                file: self.name,
-                found: others + 1,
-                what: "documents",
-            }),
+            (_, others) => Err(FileError::Several { file: self.name, found: others + 1, what: "documents" }),
         }
     }
 }
@@ -207,18 +174,10 @@ impl Document {
             Self::Manifest(kind, _) => kind.name(),
             Self::Foreign(kind) => kind,
             Self::Bare(value) => {
-                return FileError::NoneOfThese {
-                    file: file.to_owned(),
-                    found: keys(value),
-                    expected,
-                };
+                return FileError::NoneOfThese { file: file.to_owned(), found: keys(value), expected };
             }
         };
-        FileError::WrongKind {
-            file: file.to_owned(),
-            kind: kind.to_owned(),
-            expected,
-        }
+        FileError::WrongKind { file: file.to_owned(), kind: kind.to_owned(), expected }
     }
 }
 
@@ -226,12 +185,8 @@ impl Document {
 const LISTED: usize = 5;
 
 fn keys(value: &Value) -> String {
-    let all: Vec<&str> = value
-        .as_object()
-        .into_iter()
-        .flat_map(|map| map.keys())
-        .map(String::as_str)
-        .collect();
+    let all: Vec<&str> =
+        value.as_object().into_iter().flat_map(|map| map.keys()).map(String::as_str).collect();
     match all.len() {
         0 => "it is empty".to_owned(),
         1..=LISTED => format!("it has {}", all.join(", ")),

@@ -23,11 +23,22 @@ pub(super) fn is_bare_policy(value: &Value) -> bool {
 /// What was refused, for the head of an error.
 pub(super) fn refused(file: &str, manifest: &Value) -> String {
     let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let name = manifest
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or("without a name");
-    format!("{file}: {kind} {name} can't be used")
+    let name = manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("without a name");
+    let hint = if names_a_boolean(manifest) { BOOLEANS } else { "" };
+    format!("{file}: {kind} {name} can't be used{hint}")
+}
+
+const BOOLEANS: &str = " (y, n, yes, no, on and off are booleans in YAML: a node of that name needs quotes)";
+
+/// Whether somewhere a node is called by a boolean.
+fn names_a_boolean(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => {
+            fields.get("node").is_some_and(Value::is_boolean) || fields.values().any(names_a_boolean)
+        }
+        Value::Array(items) => items.iter().any(names_a_boolean),
+        _ => false,
+    }
 }
 
 /// The manifest, if the API server would take it. `capture` and `desiredState` beside `spec` instead of under it, as the

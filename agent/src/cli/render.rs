@@ -2,14 +2,16 @@
 
 mod captured;
 mod grants;
+mod literals;
 mod source;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use policy::pool::Pool;
 use policy::state::default_port_vlans;
-use policy::template::{PolicyDoc, render};
+use policy::template::{PolicyDoc, literals, render};
 use serde_json::{Value, json};
 
 use super::output::{self, Format};
@@ -22,7 +24,8 @@ use source::Source;
 ///
 /// Evaluates the captures over the host's state, asks the pools for addresses with the code that serves claims in a
 /// cluster (what the node already holds is used again, else the next address is chosen), and fills in the desired state.
-/// A pool that is being deleted, on hold or being rebuilt gives nothing. Nothing is changed and nothing is claimed: the
+/// A literal address in a pool's range is claimed first, or refused with who holds it. A pool that is being deleted, on
+/// hold or being rebuilt gives nothing. Nothing is changed and nothing is claimed: the
 /// same input gives the same answer.
 ///
 /// What Berth can't apply is rendered all the same; 'berth plan' is what refuses it. In a NodeNetworkConfigurationPolicy,
@@ -37,7 +40,7 @@ pub(super) struct Args {
     /// What the host has: a bare document or a NodeNetworkState; only needed by captures that look at it
     #[arg(long, value_name = "FILE")]
     current: Option<PathBuf>,
-    /// What captures found before: an enactment, or its capturedStates
+    /// What captures found before: an enactment, or its capturedStates (which say nothing of a pool's addresses)
     #[arg(long, value_name = "FILE")]
     captured: Option<PathBuf>,
     /// NodeIPPools, with who holds what in their status; and NodeIPSlices
@@ -85,10 +88,7 @@ fn label(text: &str) -> Result<(String, String), &'static str> {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
-    let files = [&args.policy]
-        .into_iter()
-        .chain(&args.current)
-        .chain(&args.captured);
+    let files = [&args.policy].into_iter().chain(&args.current).chain(&args.captured);
     input::stdin_once(files.chain(&args.pools))?;
 
     let mut source = Source::read(&args.policy)?;
@@ -98,30 +98,27 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     let pools = source.pools()?;
     let failed = || format!("{}: can't be rendered", source.file);
     let doc = PolicyDoc::from_value(&source.policy).with_context(failed)?;
-    let captured = args
-        .captured
-        .as_deref()
-        .map(Captured::read)
-        .transpose()?
-        .unwrap_or_default();
+    let captured = args.captured.as_deref().map(Captured::read).transpose()?.unwrap_or_default();
     let wanted = doc.pools().with_context(failed)?;
     let current = current(args, &doc, &wanted, &captured)?;
 
-    let labels: BTreeMap<String, String> = args.node_labels.iter().cloned().collect();
+    let labels = labels(args)?;
     source.warn_unselected(args.node.as_deref(), &labels);
-    let asker = Asker {
-        node: args.node.as_deref(),
-        labels: &labels,
-        policy: source.name(),
-    };
-    let grants = grants::grants(&wanted, &pools, &captured, &asker).map_err(|error| match error {
-        grants::Failure::Usage(usage) => anyhow::Error::from(usage),
-        grants::Failure::Refused(refusals) => anyhow::Error::from(refusals).context(failed()),
-    })?;
+    let asker = Asker { node: args.node.as_deref(), labels: &labels, policy: source.name() };
+    for (capture, pool) in wanted.iter().filter(|_| args.node.is_some()) {
+        if let Some(file) = captured.unproven(pool, capture) {
+            output::warn(file, format!("capture {capture:?} is asked anew: {UNPROVEN}"));
+        }
+    }
+    let known: Vec<&Pool> = pools.iter().map(|known| &known.pool).collect();
+    let literals = literals(&doc.desired_state, &known);
+    let grants =
+        grants::grants(&wanted, &literals, &pools, &captured, &asker).map_err(|error| match error {
+            grants::Failure::Usage(usage) => anyhow::Error::from(usage),
+            grants::Failure::Refused(refusals) => anyhow::Error::from(refusals).context(failed()),
+        })?;
 
-    let mut desired = render(&doc, &current, &captured.states, &grants)
-        .with_context(failed)?
-        .desired;
+    let mut desired = render(&doc, &current, &captured.states, &grants).with_context(failed)?.desired;
     if source.is_manifest {
         default_port_vlans(&mut desired);
     }
@@ -130,6 +127,20 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         desired = json!({});
     }
     output::document(&desired, args.output)
+}
+
+/// Why a captured state of a pool's address is not used.
+pub(super) const UNPROVEN: &str =
+    "what a pool gave counts only where an enactment's status.ippool lists it: give the whole enactment";
+
+fn labels(args: &Args) -> Result<BTreeMap<String, String>, UsageError> {
+    let mut labels = BTreeMap::new();
+    for (key, value) in &args.node_labels {
+        if labels.insert(key.clone(), value.clone()).is_some() {
+            return Err(UsageError::LabelTwice { key: key.clone() });
+        }
+    }
+    Ok(labels)
 }
 
 /// The host's state; nothing if no capture looks at it.
@@ -145,9 +156,6 @@ fn current(
     let looks = |name: &&String| !wanted.contains_key(*name) && !captured.states.contains_key(*name);
     match doc.capture.keys().find(looks) {
         None => Ok(json!({})),
-        Some(capture) => Err(UsageError::CurrentMissing {
-            capture: capture.clone(),
-        }
-        .into()),
+        Some(capture) => Err(UsageError::CurrentMissing { capture: capture.clone() }.into()),
     }
 }

@@ -1,18 +1,14 @@
-//! A pool's status as the ledger that `policy::claim` serves from, so that files are answered by the server's own code.
+//! A ledger from a file as `policy::claim` serves from it, so that files are answered by the server's own code.
 //!
-//! Called by [`crate::pools`] and `berth render`. What a file leaves out is taken to be well: a manifest as a person
+//! Called by [`crate::ledger`] and `berth render`. What a file leaves out is taken to be well: a manifest as a person
 //! writes it has no UID, and its ledger counts as complete. Nothing made here is ever written anywhere.
 
 use crds::names::annotation::{HOLD, RESET_POOL};
-use crds::names::pool::COLLISION;
-use policy::claim::{
-    Entry, EntryKind, EntryState, Hold, Ledger, NodeUid, PoolUid, Quarantine, QuarantineReason, RequestId,
-    Time,
-};
-use serde_json::Value;
+use k8s_openapi::jiff::Timestamp;
+use policy::claim::{Entry, EntryKind, EntryState, Hold, Ledger, NodeUid, RequestId, Time};
 use thiserror::Error;
 
-use super::{Holder, Holding};
+use crate::records::pool::ENDLESS;
 
 /// Times decide nothing when a claim is served; files are read without a clock.
 pub(crate) const NO_TIME: Time = 0;
@@ -24,6 +20,8 @@ pub(crate) enum NotGiving {
     Deleting,
     #[error("it is on hold, by its annotation {HOLD}")]
     OnHold,
+    #[error("it is on hold until {until}, for its status may be from the past")]
+    OnHoldUntil { until: Timestamp },
     #[error("it is being rebuilt, by its annotation {RESET_POOL}")]
     Reset,
     #[error("it is being rebuilt, for allocated-offsets and allocations disagree")]
@@ -35,38 +33,32 @@ pub(crate) enum NotGiving {
 impl NotGiving {
     /// The first reason that holds, of a ledger that doesn't give.
     pub(crate) fn of(ledger: &Ledger) -> Self {
-        match ledger {
-            ledger if ledger.deleting => Self::Deleting,
-            ledger if ledger.hold.is_some() => Self::OnHold,
-            ledger if ledger.reset => Self::Reset,
-            ledger if !ledger.offsets_agree => Self::Disagrees,
+        match (ledger, ledger.hold) {
+            (ledger, _) if ledger.deleting => Self::Deleting,
+            (_, Some(Hold { until })) => match timestamp(until).filter(|_| until != ENDLESS) {
+                Some(until) => Self::OnHoldUntil { until },
+                None => Self::OnHold,
+            },
+            (ledger, None) if ledger.reset => Self::Reset,
+            (ledger, None) if !ledger.offsets_agree => Self::Disagrees,
             _ => Self::Unproven,
         }
     }
 }
 
-/// What a pool's manifest says of its ledger, without the entries.
-pub(crate) fn head(manifest: &Value, offsets_agree: bool) -> Ledger {
-    let text = |pointer| manifest.pointer(pointer).and_then(Value::as_str);
-    let annotations = manifest.pointer("/metadata/annotations");
-    let annotated = |name| annotations.is_some_and(|all| all.get(name).is_some());
-    let deleted = manifest.pointer("/metadata/deletionTimestamp");
-    let pool = PoolUid::from(text("/metadata/uid").unwrap_or_default());
-    let rebuilt_for = match (text("/metadata/uid"), text("/status/rebuiltFor")) {
-        (Some(_), Some(rebuilt_for)) => rebuilt_for.into(),
-        _ => pool.clone(),
-    };
+/// A time as people read it.
+pub(crate) fn timestamp(time: Time) -> Option<Timestamp> {
+    i64::try_from(time).ok().and_then(|seconds| Timestamp::from_second(seconds).ok())
+}
+
+/// The ledger to serve from.
+pub(crate) fn of_file(ledger: Ledger, offsets_agree: bool) -> Ledger {
+    let rebuilt_for = ledger.rebuilt_for.filter(|_| !ledger.pool.as_str().is_empty());
     Ledger {
-        sequence: manifest
-            .pointer("/status/sequence")
-            .and_then(Value::as_u64)
-            .unwrap_or_default(),
-        rebuilt_for: Some(rebuilt_for),
-        hold: annotated(HOLD).then_some(Hold { until: Time::MAX }),
-        reset: annotated(RESET_POOL),
-        deleting: deleted.is_some_and(|time| !time.is_null()),
+        rebuilt_for: rebuilt_for.or_else(|| Some(ledger.pool.clone())),
         offsets_agree,
-        ..Ledger::new(pool)
+        allocations: ledger.allocations.into_iter().map(|(ip, entry)| (ip, marked(entry))).collect(),
+        ..ledger
     }
 }
 
@@ -78,30 +70,28 @@ pub(crate) fn node_uid(node: &str, uid: &str) -> NodeUid {
     }
 }
 
-/// One entry. An id keeps a mark of the file it is from, so that none is taken for one that a reader of files makes up.
-pub(crate) fn entry(holding: &Holding) -> Entry {
-    let nobody = Holder::default();
-    let by = holding.by.as_ref().unwrap_or(&nobody);
-    let claimed = !by.request.is_empty() || !by.policy.is_empty();
+/// An id keeps a mark of the file it is from, so that none is taken for one that a reader of files makes up.
+fn marked(entry: Entry) -> Entry {
+    let id = entry.request.as_ref().map(RequestId::as_str);
+    let id = id.or_else(|| (!entry.policy.as_str().is_empty()).then_some(""));
     Entry {
-        node: by.node.as_str().into(),
-        node_uid: node_uid(&by.node, &by.node_uid),
-        policy: by.policy.as_str().into(),
-        capture: by.capture.as_str().into(),
-        request: claimed.then(|| RequestId::new(format!("file:{}", by.request))),
-        sequence: by.sequence,
+        node_uid: node_uid(entry.node.as_str(), entry.node_uid.as_str()),
+        request: id.map(|id| RequestId::new(format!("file:{id}"))),
+        ..entry
+    }
+}
+
+/// An entry of which only the offset is known.
+pub(crate) fn nobodys() -> Entry {
+    Entry {
+        node: "".into(),
+        node_uid: node_uid("", ""),
+        policy: "".into(),
+        capture: "".into(),
+        request: None,
+        sequence: 0,
         since: NO_TIME,
         kind: EntryKind::Dynamic,
-        state: match &holding.quarantined {
-            None => EntryState::Held,
-            Some(quarantined) => EntryState::Quarantined(Quarantine {
-                until: NO_TIME,
-                reason: match quarantined.reason.starts_with(COLLISION) {
-                    true => QuarantineReason::Collision { mac: String::new() },
-                    false => QuarantineReason::Orphan,
-                },
-                witness: None,
-            }),
-        },
+        state: EntryState::Held,
     }
 }

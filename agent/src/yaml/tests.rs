@@ -14,10 +14,7 @@ fn wrong(text: &str) -> String {
 
 #[test]
 fn several_documents_without_the_empty_ones() {
-    assert_eq!(
-        parse("---\na: 1\n---\n---\nb: 2\n").unwrap(),
-        [json!({"a": 1}), json!({"b": 2})]
-    );
+    assert_eq!(parse("---\na: 1\n---\n---\nb: 2\n").unwrap(), [json!({"a": 1}), json!({"b": 2})]);
     assert_eq!(parse("").unwrap(), Vec::<serde_json::Value>::new());
     assert_eq!(parse("# a remark\n").unwrap(), Vec::<serde_json::Value>::new());
 }
@@ -70,11 +67,7 @@ fn an_error_points_at_its_place() {
     let text = "interfaces:\n- name: eth1\n  type: [ethernet\n  state: up\n";
     let error = parse(text).unwrap_err();
     let place = error.place.clone().unwrap();
-    assert_eq!(
-        (place.line, place.shown.text.as_str()),
-        (4, "  state: up"),
-        "{error}"
-    );
+    assert_eq!((place.line, place.shown.text.as_str()), (4, "  state: up"), "{error}");
     let shown = error.to_string();
     assert!(shown.contains("\n|   state: up\n|"), "{shown}");
     assert!(shown.ends_with('^'), "{shown}");
@@ -89,10 +82,7 @@ fn a_caret_counts_characters_not_bytes() {
 #[test]
 fn a_key_given_twice_is_named() {
     let text = "capture:\n  a: x\n  a: y\n";
-    assert_eq!(
-        wrong(text),
-        "3:3: \"a\" is given twice in one map\n|   a: y\n|   ^"
-    );
+    assert_eq!(wrong(text), "3:3: \"a\" is given twice in one map\n|   a: y\n|   ^");
 }
 
 #[test]
@@ -104,18 +94,14 @@ fn what_would_exhaust_the_machine_is_refused() {
     }
     assert!(wrong(&laughs).contains("by its aliases"), "{}", wrong(&laughs));
     let flow = "[".repeat(100_000);
-    assert!(!wrong(&flow).is_empty());
+    assert!(wrong(&flow).contains("deeper than 64"), "{}", wrong(&flow));
     let block: String = (0..5_000).map(|i| format!("{}a:\n", " ".repeat(i))).collect();
     assert!(wrong(&block).contains("deeper than 64"), "{}", wrong(&block));
 }
 
 #[test]
 fn an_alias_without_its_anchor_is_refused() {
-    assert!(
-        wrong("a: *b\n").contains("names no anchor"),
-        "{}",
-        wrong("a: *b\n")
-    );
+    assert!(wrong("a: *b\n").contains("names no anchor"), "{}", wrong("a: *b\n"));
 }
 
 #[test]
@@ -133,9 +119,5 @@ fn of_a_long_line_what_stands_around_the_caret_is_shown() {
     let caret = error.to_string().lines().last().unwrap().to_owned();
     assert_eq!(caret.trim_start_matches(['|', ' ']), "^");
     assert!(caret.len() <= 100, "{error}");
-    assert_eq!(
-        place.shown.text.chars().nth(place.shown.column - 1),
-        Some(']'),
-        "{error}"
-    );
+    assert_eq!(place.shown.text.chars().nth(place.shown.column - 1), Some(']'), "{error}");
 }

@@ -25,19 +25,10 @@ fn manifest(spec: &Value) -> Value {
 
 /// What only the API refuses, and why the core need not: it never meets such a pool, and could use it.
 const ONLY_THE_API: [(&str, &str); 4] = [
-    (
-        "prefix length with a leading zero",
-        "a spelling: the network is clear",
-    ),
+    ("prefix length with a leading zero", "a spelling: the network is clear"),
     ("reservation not canonical", "a spelling: the address is clear"),
-    (
-        "reservation for a node that can't be",
-        "names of nodes are the API's; nobody of that name will ask",
-    ),
-    (
-        "quarantine longer than a duration may be written",
-        "a bound that keeps the rules cheap",
-    ),
+    ("reservation for a node that can't be", "names of nodes are the API's; nobody of that name will ask"),
+    ("quarantine longer than a duration may be written", "a bound that keeps the rules cheap"),
 ];
 
 /// What either has against a pool, in its own words; the API's about the spec only, for a name or a status is no
@@ -46,14 +37,10 @@ fn compare(case: &Value) -> Option<String> {
     let (name, new) = (case["name"].as_str()?, manifest(&case["new"]));
     let old = case.get("old").map(manifest);
     let api = validate(Kind::NodeIPPool, old.as_ref(), &new);
-    let (of_spec, others): (Vec<_>, Vec<_>) = api
-        .iter()
-        .map(ToString::to_string)
-        .partition(|text| text.starts_with("spec"));
+    let (of_spec, others): (Vec<_>, Vec<_>) =
+        api.iter().map(ToString::to_string).partition(|text| text.starts_with("spec"));
     let core = match &old {
-        None => PoolSpec::from_manifest(&new)
-            .and_then(|spec| Pool::new(&spec))
-            .map(drop),
+        None => PoolSpec::from_manifest(&new).and_then(|spec| Pool::new(&spec)).map(drop),
         Some(old) => changed(old, &new),
     };
     let excused = ONLY_THE_API.iter().any(|(known, _)| *known == name);
@@ -68,11 +55,8 @@ fn compare(case: &Value) -> Option<String> {
 fn changed(old: &Value, new: &Value) -> Result<(), PoolErrors> {
     let (before, after) = (PoolSpec::from_manifest(old)?, PoolSpec::from_manifest(new)?);
     let ledger = new.pointer("/status/allocations").and_then(Value::as_object);
-    let held: Vec<IpAddr> = ledger
-        .into_iter()
-        .flat_map(|ledger| ledger.keys())
-        .filter_map(|key| key.parse().ok())
-        .collect();
+    let held: Vec<IpAddr> =
+        ledger.into_iter().flat_map(|ledger| ledger.keys()).filter_map(|key| key.parse().ok()).collect();
     change(&before, &after, &held).map_err(PoolErrors)
 }
 
@@ -85,12 +69,7 @@ fn the_api_and_the_core_take_the_same_pools() {
     for (known, _) in ONLY_THE_API {
         assert!(cases.iter().any(|case| case["name"] == known), "no case {known}");
     }
-    assert!(
-        differences.is_empty(),
-        "{} differences:\n{}",
-        differences.len(),
-        differences.join("\n")
-    );
+    assert!(differences.is_empty(), "{} differences:\n{}", differences.len(), differences.join("\n"));
 }
 
 /// D12, R59: both crates speak of the same annotations and values.
@@ -98,14 +77,8 @@ fn the_api_and_the_core_take_the_same_pools() {
 fn the_api_and_the_core_encode_alike() {
     use crds::names::annotation;
     let current = BTreeMap::from([
-        (
-            annotation::SCHEMA_VERSION.to_owned(),
-            annotation::SCHEMA_VERSION_CURRENT.to_owned(),
-        ),
-        (
-            annotation::LEDGER_ENCODING.to_owned(),
-            annotation::LEDGER_ENCODING_CURRENT.to_owned(),
-        ),
+        (annotation::SCHEMA_VERSION.to_owned(), annotation::SCHEMA_VERSION_CURRENT.to_owned()),
+        (annotation::LEDGER_ENCODING.to_owned(), annotation::LEDGER_ENCODING_CURRENT.to_owned()),
     ]);
     assert_eq!(check_encoding(&current), Ok(()));
     assert_eq!(hints(), current);

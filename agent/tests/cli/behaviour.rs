@@ -12,13 +12,8 @@ fn crds_are_those_in_the_repository() {
     let ran = line(&fixtures(), "berth crds");
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
     let folder = fixtures().join("../../../crds/yaml");
-    let kinds = [
-        "ippool",
-        "ipslice",
-        "networkconfigurationpolicy",
-        "networkconfigurationenactment",
-        "networkstate",
-    ];
+    let kinds =
+        ["ippool", "ipslice", "networkconfigurationpolicy", "networkconfigurationenactment", "networkstate"];
     let files = kinds.map(|kind| fs::read_to_string(folder.join(format!("node{kind}.yaml"))).unwrap());
     assert_eq!(ran.stdout, files.join("---\n"));
 }
@@ -49,16 +44,9 @@ fn a_closed_pipe_is_no_failure() {
 #[test]
 fn an_answer_that_cannot_be_written_is_a_failure() {
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .arg("crds")
-        .stdout(full)
-        .output()
-        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_berth")).arg("crds").stdout(full).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        stderr.starts_with("error: can't write the answer\n  "),
-        "{stderr}"
-    );
+    assert!(stderr.starts_with("error: can't write the answer\n  "), "{stderr}");
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -67,16 +55,8 @@ fn every_verb_has_help_with_examples() {
     for verb in ["", "render", "plan", "pool explain", "crds"] {
         let ran = line(&fixtures(), &format!("berth {verb} --help"));
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{verb}");
-        assert!(
-            ran.stdout.contains("Examples:\n  berth "),
-            "{verb}: {}",
-            ran.stdout
-        );
-        assert!(
-            ran.stdout.contains(&format!("berth {verb}")),
-            "{verb}: {}",
-            ran.stdout
-        );
+        assert!(ran.stdout.contains("Examples:\n  berth "), "{verb}: {}", ran.stdout);
+        assert!(ran.stdout.contains(&format!("berth {verb}")), "{verb}: {}", ran.stdout);
     }
 }
 
@@ -95,7 +75,10 @@ fn wrong_usage_is_2() {
         "berth render",
         "berth render -f a -o table",
         "berth render -f a --node-labels a=b",
-        "berth plan -f a",
+        "berth plan -f a --current b --netns c",
+        "berth plan",
+        "berth apply",
+        "berth show -o table",
         "berth pool",
         "berth pool explain",
         "berth pool explain -f a --offset -1",
@@ -111,36 +94,12 @@ fn wrong_usage_is_2() {
 #[test]
 fn a_name_that_no_node_can_have_is_wrong_usage() {
     let long = "a".repeat(254);
-    for name in [
-        "",
-        " ",
-        "Node01",
-        "node_1",
-        "-a",
-        "a-",
-        "a..b",
-        ".a",
-        "nöde",
-        "a/b",
-        "a\n",
-        long.as_str(),
-    ] {
+    for name in ["", " ", "Node01", "node_1", "-a", "a-", "a..b", ".a", "nöde", "a/b", "a\n", long.as_str()]
+    {
         let node = format!("--node={name}");
-        let arguments = [
-            "render",
-            "-f",
-            "more/one-pool.yaml",
-            "--pool",
-            "more/holders.yaml",
-            &node,
-        ];
+        let arguments = ["render", "-f", "more/one-pool.yaml", "--pool", "more/holders.yaml", &node];
         let ran = berth(&fixtures(), &arguments, b"");
-        assert_eq!(
-            (ran.code, ran.stdout.as_str()),
-            (2, ""),
-            "{name:?}: {}",
-            ran.stderr
-        );
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{name:?}: {}", ran.stderr);
         assert!(ran.stderr.contains("--node"), "{name:?}: {}", ran.stderr);
     }
     for name in ["a", "node01.example.org", "10.0.0.1"] {
@@ -151,10 +110,8 @@ fn a_name_that_no_node_can_have_is_wrong_usage() {
 
 /// What is said against a bare document of these captures, without the line that names the file.
 fn against(captures: &[(String, String)]) -> String {
-    let capture: serde_json::Map<String, Value> = captures
-        .iter()
-        .map(|(name, text)| (name.clone(), text.as_str().into()))
-        .collect();
+    let capture: serde_json::Map<String, Value> =
+        captures.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
     let document = json!({"capture": capture, "desiredState": {}}).to_string();
     let arguments = ["render", "-f", "-", "--current", "seeds/state.yaml"];
     let ran = berth(&fixtures(), &arguments, document.as_bytes());
@@ -172,11 +129,7 @@ fn of_a_long_line_a_window_is_shown() {
         let said = against(&[("x".to_owned(), line)]);
         let lines: Vec<&str> = said.lines().map(|line| line.trim_start_matches("  ")).collect();
         let place = format!("capture \"x\": 1:{}: ", before + 1);
-        assert!(
-            lines[0].starts_with(&place),
-            "the column is that of the whole line: {}",
-            lines[0]
-        );
+        assert!(lines[0].starts_with(&place), "the column is that of the whole line: {}", lines[0]);
         let caret = lines[2].chars().position(|c| c == '^').unwrap();
         assert_eq!(lines[1].chars().nth(caret), Some('='), "{said}");
         lines[1].to_owned()
@@ -234,14 +187,8 @@ fn what_is_held_by_nobody_known_is_not_given() {
             &format!("berth render -f more/one-pool.yaml --pool seeds/traffic-1.yaml --node {node} -o json"),
         );
         let state: Value = serde_json::from_str(&ran.stdout).unwrap();
-        let ip = state["interfaces"][0]["ipv4"]["address"][0]["ip"]
-            .as_str()
-            .unwrap()
-            .to_owned();
-        assert!(
-            ["10.10.10.9", "10.10.10.10"].contains(&ip.as_str()),
-            "{node}: {ip}"
-        );
+        let ip = state["interfaces"][0]["ipv4"]["address"][0]["ip"].as_str().unwrap().to_owned();
+        assert!(["10.10.10.9", "10.10.10.10"].contains(&ip.as_str()), "{node}: {ip}");
     }
 }
 
@@ -250,15 +197,7 @@ fn render_from(node: &str, change: impl Fn(&mut Value)) -> Ran {
     let text = fs::read_to_string(fixtures().join("more/holders.yaml")).expect("read the pool");
     let mut pool: Value = serde_saphyr::from_str(&text).expect("a pool");
     change(&mut pool);
-    let arguments = [
-        "render",
-        "-f",
-        "more/one-pool.yaml",
-        "--pool",
-        "-",
-        "--node",
-        node,
-    ];
+    let arguments = ["render", "-f", "more/one-pool.yaml", "--pool", "-", "--node", node];
     berth(&fixtures(), &arguments, pool.to_string().as_bytes())
 }
 
@@ -273,24 +212,15 @@ fn a_pool_that_gives_nothing_says_why() {
         ("it is on hold, by its annotation nmstate.io/hold", |pool| {
             pool["metadata"]["annotations"] = json!({"nmstate.io/hold": ""});
         }),
-        (
-            "it is being rebuilt, by its annotation nmstate.io/reset-ippool",
-            |pool| {
-                pool["metadata"]["annotations"] = json!({"nmstate.io/reset-ippool": "true"});
-            },
-        ),
-        (
-            "it is being rebuilt, for status.rebuiltFor is not its metadata.uid",
-            |pool| {
-                pool["status"]["rebuiltFor"] = "another".into();
-            },
-        ),
-        (
-            "it is being rebuilt, for allocated-offsets and allocations disagree",
-            |pool| {
-                pool["status"]["allocated-offsets"] = json!([1]);
-            },
-        ),
+        ("it is being rebuilt, by its annotation nmstate.io/reset-ippool", |pool| {
+            pool["metadata"]["annotations"] = json!({"nmstate.io/reset-ippool": "true"});
+        }),
+        ("it is being rebuilt, for status.rebuiltFor is not its metadata.uid", |pool| {
+            pool["status"]["rebuiltFor"] = "another".into();
+        }),
+        ("it is being rebuilt, for allocated-offsets and allocations disagree", |pool| {
+            pool["status"]["allocated-offsets"] = json!([1]);
+        }),
     ];
     for node in ["node01", "node10"] {
         let ran = render_from(node, |_| ());
@@ -342,11 +272,7 @@ fn rows_cover_a_range_without_a_row_per_address() {
         let last = row.get("lastOffset").map_or(first, |last| last.as_u64().unwrap());
         assert_eq!(first, next, "{row}");
         next = last + 1;
-        free += if row["status"] == "free" {
-            last - first + 1
-        } else {
-            0
-        };
+        free += if row["status"] == "free" { last - first + 1 } else { 0 };
     }
     assert_eq!(next, (1 << 16) - 2);
     assert_eq!(explained["available"].as_u64(), Some(free));

@@ -42,21 +42,14 @@ fn commands_give_what_the_guide_shows() {
         let ran = line(&examples, &command);
         let actual = ran.stderr + &ran.stdout;
         if actual != shown {
-            updated = updated.replacen(
-                &format!("$ {command}\n{shown}"),
-                &format!("$ {command}\n{actual}"),
-                1,
-            );
+            updated =
+                updated.replacen(&format!("$ {command}\n{shown}"), &format!("$ {command}\n{actual}"), 1);
             differ.push(format!("$ {command}\n{actual}"));
         }
     }
     if std::env::var_os("UPDATE_GOLDENS").is_some() {
         fs::write(&path, updated).unwrap();
     } else {
-        assert!(
-            differ.is_empty(),
-            "the guide shows something else than:\n{}",
-            differ.join("\n")
-        );
+        assert!(differ.is_empty(), "the guide shows something else than:\n{}", differ.join("\n"));
     }
 }

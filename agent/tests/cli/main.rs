@@ -1,7 +1,13 @@
 //! The real binary, on files: what it prints, where, and its exit codes.
 
+#[macro_use]
+#[path = "../../../tests/shared/goldens.rs"]
+mod shared;
+
 mod agree;
 mod behaviour;
 mod docs;
 mod goldens;
+mod literals;
+mod refused;
 mod support;

@@ -65,27 +65,14 @@ fn names(definition: &Definition) -> String {
         .iter()
         .map(|version| {
             let stored = if version.storage { " (stored)" } else { "" };
-            let old = if version.deprecated == Some(true) {
-                " (deprecated)"
-            } else {
-                ""
-            };
+            let old = if version.deprecated == Some(true) { " (deprecated)" } else { "" };
             format!("`{}`{stored}{old}", version.name)
         })
         .collect();
-    let short: Vec<String> = spec
-        .names
-        .short_names
-        .iter()
-        .flatten()
-        .map(|name| format!("`{name}`"))
-        .collect();
+    let short: Vec<String> =
+        spec.names.short_names.iter().flatten().map(|name| format!("`{name}`")).collect();
     let mut columns: Vec<&str> = Vec::new();
-    for column in spec
-        .versions
-        .iter()
-        .flat_map(|v| v.additional_printer_columns.iter().flatten())
-    {
+    for column in spec.versions.iter().flat_map(|v| v.additional_printer_columns.iter().flatten()) {
         if !columns.contains(&column.name.as_str()) {
             columns.push(&column.name);
         }
@@ -101,11 +88,7 @@ fn names(definition: &Definition) -> String {
 /// One row for a field, and rows for what is inside it.
 fn fields(rows: &mut Vec<String>, path: &str, schema: &Value, required: bool) {
     let bold = if required { "**" } else { "" };
-    rows.push(format!(
-        "| {bold}`{path}`{bold} | {} | {} |",
-        type_of(schema),
-        describe(schema)
-    ));
+    rows.push(format!("| {bold}`{path}`{bold} | {} | {} |", type_of(schema), describe(schema)));
     inside(rows, path, schema);
 }
 
@@ -122,20 +105,13 @@ fn inside(rows: &mut Vec<String>, path: &str, schema: &Value) {
 }
 
 fn requires(schema: &Value, field: &str) -> bool {
-    schema["required"]
-        .as_array()
-        .is_some_and(|required| required.iter().any(|name| name == field))
+    schema["required"].as_array().is_some_and(|required| required.iter().any(|name| name == field))
 }
 
 /// The type in words, with the values it may have and its default.
 fn type_of(schema: &Value) -> String {
     let mut text = base_type(schema);
-    let choices: Vec<String> = schema["enum"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(code)
-        .collect();
+    let choices: Vec<String> = schema["enum"].as_array().into_iter().flatten().map(code).collect();
     if !choices.is_empty() {
         let _ = write!(text, ": {}", choices.join(", "));
     }
@@ -190,11 +166,7 @@ fn prose(text: &str) -> String {
 fn rules(page: &mut String, definition: &Definition) {
     let mut rules: Vec<(String, Vec<String>)> = Vec::new();
     for placed in &definition.rules {
-        let when = if placed.rule.is_about_change() {
-            " (updates)"
-        } else {
-            ""
-        };
+        let when = if placed.rule.is_about_change() { " (updates)" } else { "" };
         let text = format!("{}{when}", prose(placed.rule.text));
         let path = format!("{}{}", placed.place, placed.rule.field);
         let field = format!("`{}`", path.trim_start_matches('.'));

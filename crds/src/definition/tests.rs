@@ -6,10 +6,7 @@ use super::*;
 
 fn version_names(kind: Kind) -> Vec<(String, bool, bool)> {
     let versions = &kind.definition().crd.spec.versions;
-    versions
-        .iter()
-        .map(|v| (v.name.clone(), v.storage, v.deprecated.unwrap_or_default()))
-        .collect()
+    versions.iter().map(|v| (v.name.clone(), v.storage, v.deprecated.unwrap_or_default())).collect()
 }
 
 fn named(name: &str, storage: bool, deprecated: bool) -> (String, bool, bool) {
@@ -23,10 +20,7 @@ fn versions_are_stored_as_kubernetes_nmstate_stores_them() {
     let policy = version_names(Kind::NodeNetworkConfigurationPolicy);
     assert_eq!(policy, [named("v1", true, false), named("v1beta1", false, true)]);
     for kind in [Kind::NodeNetworkConfigurationEnactment, Kind::NodeNetworkState] {
-        assert_eq!(
-            version_names(kind),
-            [named("v1beta1", true, false), named("v1", false, false)]
-        );
+        assert_eq!(version_names(kind), [named("v1beta1", true, false), named("v1", false, false)]);
     }
 }
 
@@ -37,10 +31,7 @@ fn all_versions_have_one_schema_and_a_status_subresource() {
         for version in versions {
             assert_eq!(version.schema, versions[0].schema, "{kind:?}");
             assert!(version.served, "{kind:?}");
-            assert!(
-                version.subresources.as_ref().is_some_and(|s| s.status.is_some()),
-                "{kind:?}"
-            );
+            assert!(version.subresources.as_ref().is_some_and(|s| s.status.is_some()), "{kind:?}");
         }
     }
 }
@@ -51,41 +42,23 @@ fn kinds_are_cluster_scoped_and_short_names_are_kept() {
     let mut taken = BTreeSet::new();
     for kind in Kind::ALL {
         let crd = &kind.definition().crd;
-        assert_eq!(
-            (crd.spec.scope.as_str(), crd.spec.names.kind.as_str()),
-            ("Cluster", kind.name())
-        );
+        assert_eq!((crd.spec.scope.as_str(), crd.spec.names.kind.as_str()), ("Cluster", kind.name()));
         for short in crd.spec.names.short_names.iter().flatten() {
             assert!(taken.insert(short.as_str()), "{short} twice");
         }
     }
-    assert_eq!(
-        taken,
-        BTreeSet::from(["nip", "ippool", "nips", "ipslice", "nncp", "nnce", "nns"])
-    );
+    assert_eq!(taken, BTreeSet::from(["nip", "ippool", "nips", "ipslice", "nncp", "nnce", "nns"]));
 }
 
 fn columns(kind: Kind, priority: i32) -> Vec<&'static str> {
-    let columns = kind.definition().crd.spec.versions[0]
-        .additional_printer_columns
-        .iter()
-        .flatten();
-    columns
-        .filter(|c| c.priority.unwrap_or(0) <= priority)
-        .map(|c| c.name.as_str())
-        .collect()
+    let columns = kind.definition().crd.spec.versions[0].additional_printer_columns.iter().flatten();
+    columns.filter(|c| c.priority.unwrap_or(0) <= priority).map(|c| c.name.as_str()).collect()
 }
 
 #[test]
 fn columns_are_kept() {
-    assert_eq!(
-        columns(Kind::NodeNetworkConfigurationPolicy, 0),
-        ["Status", "Reason"]
-    );
-    assert_eq!(
-        columns(Kind::NodeNetworkConfigurationEnactment, 0),
-        ["Status", "Status Age", "Reason"]
-    );
+    assert_eq!(columns(Kind::NodeNetworkConfigurationPolicy, 0), ["Status", "Reason"]);
+    assert_eq!(columns(Kind::NodeNetworkConfigurationEnactment, 0), ["Status", "Status Age", "Reason"]);
     assert!(columns(Kind::NodeNetworkState, 0).is_empty());
     let wide = columns(Kind::NodeIPPool, 1);
     for name in ["PerNodeHostBits", "IPv4", "IPv6", "Age"] {
@@ -106,19 +79,13 @@ fn every_rule_and_default_has_its_place() {
             );
             let attached = node["x-kubernetes-validations"].as_array().expect(placed.place);
             assert!(
-                attached
-                    .iter()
-                    .any(|rule| rule["rule"] == placed.rule.cel.as_str()),
+                attached.iter().any(|rule| rule["rule"] == placed.rule.cel.as_str()),
                 "{}",
                 placed.rule.text
             );
         }
         for (at, default) in defaults(kind) {
-            assert_eq!(
-                place::schema_at(&definition.schema, at).expect(at)["default"],
-                default,
-                "{at}"
-            );
+            assert_eq!(place::schema_at(&definition.schema, at).expect(at)["default"], default, "{at}");
         }
     }
 }
@@ -135,24 +102,11 @@ fn a_status_that_is_not_there_can_be_patched() {
 #[test]
 fn hyphens_stay_and_free_form_fields_are_kept() {
     // R4, R19
-    let at = |kind: Kind, at| {
-        place::schema_at(&kind.definition().schema, at)
-            .cloned()
-            .unwrap_or_default()
-    };
-    assert_eq!(
-        at(Kind::NodeIPPool, "status.allocated-offsets[]")["type"],
-        "integer"
-    );
-    assert_eq!(
-        at(Kind::NodeIPPool, "status.allocations")["x-kubernetes-map-type"],
-        "atomic"
-    );
+    let at = |kind: Kind, at| place::schema_at(&kind.definition().schema, at).cloned().unwrap_or_default();
+    assert_eq!(at(Kind::NodeIPPool, "status.allocated-offsets[]")["type"], "integer");
+    assert_eq!(at(Kind::NodeIPPool, "status.allocations")["x-kubernetes-map-type"], "atomic");
     let enactment = Kind::NodeNetworkConfigurationEnactment;
-    assert_eq!(
-        at(enactment, "status.ippool{}.grants{}.prefix-length")["type"],
-        "integer"
-    );
+    assert_eq!(at(enactment, "status.ippool{}.grants{}.prefix-length")["type"], "integer");
     let open = [
         (enactment, ""),
         (enactment, "status.desiredState"),
@@ -161,10 +115,6 @@ fn hyphens_stay_and_free_form_fields_are_kept() {
         (Kind::NodeNetworkState, "status.currentState"),
     ];
     for (kind, place) in open {
-        assert_eq!(
-            at(kind, place)["x-kubernetes-preserve-unknown-fields"],
-            Value::Bool(true),
-            "{place}"
-        );
+        assert_eq!(at(kind, place)["x-kubernetes-preserve-unknown-fields"], Value::Bool(true), "{place}");
     }
 }

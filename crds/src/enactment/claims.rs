@@ -37,6 +37,10 @@ pub struct Request {
     /// Addresses that somebody else answered for on the wire.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declined: Vec<Declined>,
+    /// The very address that is wanted: the policy names it, and it falls into the pool's range.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 39))]
+    pub literal: Option<String>,
 }
 
 /// An address that the agent asserts to hold.
@@ -50,6 +54,7 @@ pub struct Holds {
     pub ipv6: Option<String>,
     /// The ledger's sequence when it was given.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub sequence: i64,
     /// UID of the pool that gave it.
     #[serde(default, rename = "poolUID", skip_serializing_if = "String::is_empty")]
@@ -76,7 +81,7 @@ pub struct Grant {
     pub id: String,
     #[serde(flatten)]
     pub address: Address,
-    /// Name of the range it is from, in a pool that has several.
+    /// Name of the range it is from; default in a pool with a single one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<String>,
     /// The range's attributes.
@@ -90,6 +95,7 @@ pub struct Grant {
     pub ipv6: Option<Address>,
     /// The ledger's sequence when it was given.
     #[serde(default)]
+    #[schemars(range(min = 0))]
     pub sequence: i64,
     /// UID of the pool that gave it.
     #[serde(default, rename = "poolUID", skip_serializing_if = "String::is_empty")]
@@ -112,14 +118,27 @@ pub struct Address {
 }
 
 /// Why there is no address.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Refusal {
     /// The request it answers.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
     /// One word for programs.
-    pub reason: String,
+    pub reason: RefusalReason,
     /// The same for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
+}
+
+/// Why there is no address, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum RefusalReason {
+    /// It was let go, and the ledger no longer has it: the end of a release.
+    Released,
+    /// The address that the request says it holds is another's.
+    HeldByAnother,
+    /// Nothing is free now; served as soon as there is room.
+    NoAddress,
+    /// No pool has that name.
+    NoSuchPool,
 }

@@ -7,10 +7,7 @@ use crate::{names, text as shape, validate::Reason};
 
 pub(super) fn rules() -> Vec<Placed> {
     let mut all: Vec<Placed> = place("spec", vec![capture_stays()]).collect();
-    all.extend(place(
-        "spec.nodeSelector",
-        vec![selector_keys(), selector_values()],
-    ));
+    all.extend(place("spec.nodeSelector", vec![selector_keys(), selector_values()]));
     all.extend(place("spec.capture", vec![pool_captures_have_their_shape()]));
     all
 }
@@ -21,11 +18,9 @@ pub(super) fn admission() -> Vec<AdmissionRule> {
 
 /// R31.
 fn capture_stays() -> Rule {
-    rule(
-        "invalid policy operation: capture field cannot be modified",
-        unchanged("capture"),
-        |new, old| new.get("capture") == old.get("capture"),
-    )
+    rule("invalid policy operation: capture field cannot be modified", unchanged("capture"), |new, old| {
+        new.get("capture") == old.get("capture")
+    })
     .at(".capture")
 }
 
@@ -55,9 +50,7 @@ fn pool_captures_have_their_shape() -> Rule {
         |new, _| {
             let asks_a_pool = |text: &str| text.trim_start().starts_with("ippool.");
             let fits = |value: &Value| {
-                value
-                    .as_str()
-                    .is_none_or(|text| !asks_a_pool(text) || shape::pool_of_capture(text).is_some())
+                value.as_str().is_none_or(|text| !asks_a_pool(text) || shape::pool_of_capture(text).is_some())
             };
             entries(new).all(|(_, value)| fits(value))
         },
@@ -95,13 +88,8 @@ fn not_in_progress() -> AdmissionRule {
              (!has(c.reason) || c.reason in ['', 'ConfigurationProgressing']))",
         say: "'policy ' + object.metadata.name + ' is still in progress'",
         holds: |new, old| {
-            let conditions = old
-                .get("status")
-                .map(|status| list(status, "conditions"))
-                .unwrap_or_default();
-            let available = conditions
-                .iter()
-                .find(|c| text(c, "type") == Some(names::condition::AVAILABLE));
+            let conditions = old.get("status").map(|status| list(status, "conditions")).unwrap_or_default();
+            let available = conditions.iter().find(|c| text(c, "type") == Some(names::condition::AVAILABLE));
             let under_way = available
                 .is_some_and(|c| matches!(text(c, "reason"), None | Some("" | names::policy::PROGRESSING)));
             new.get("spec") == old.get("spec") || !under_way

@@ -11,10 +11,7 @@ mod change;
 
 pub(super) fn rules() -> Vec<Placed> {
     let mut all: Vec<Placed> = Vec::new();
-    all.extend(place(
-        "",
-        vec![name_is_a_label(), change::removed_range_is_empty()],
-    ));
+    all.extend(place("", vec![name_is_a_label(), change::removed_range_is_empty()]));
     all.extend(place(
         "spec",
         vec![
@@ -40,10 +37,7 @@ pub(super) fn rules() -> Vec<Placed> {
         all.extend(place(at, range::of_family()));
     }
     let fields = "spec.ranges[].nodeSelector.nodeSelectorTerms[].matchFields[]";
-    for at in [
-        "spec.ranges[].nodeSelector.nodeSelectorTerms[].matchExpressions[]",
-        fields,
-    ] {
+    for at in ["spec.ranges[].nodeSelector.nodeSelectorTerms[].matchExpressions[]", fields] {
         all.extend(place(at, selector::of_requirement()));
     }
     all.extend(place(fields, selector::of_field()));
@@ -57,15 +51,12 @@ pub(super) fn rules() -> Vec<Placed> {
     ] {
         all.extend(place(at, range::of_exclude()));
     }
-    for (at, family) in [
-        ("spec.range.ipv4", 4),
-        ("spec.range.ipv6", 6),
-        ("spec.ranges[].ipv4", 4),
-        ("spec.ranges[].ipv6", 6),
-    ] {
+    for (at, family) in
+        [("spec.range.ipv4", 4), ("spec.range.ipv6", 6), ("spec.ranges[].ipv4", 4), ("spec.ranges[].ipv6", 6)]
+    {
         all.extend(place(at, range::of_half(family)));
     }
-    all.extend(place("status.allocations", vec![keys_are_canonical()]));
+    all.extend(of_ledger());
     all
 }
 
@@ -80,11 +71,9 @@ fn name_is_a_label() -> Rule {
 }
 
 fn one_of_range_and_ranges() -> Rule {
-    rule(
-        "exactly one of range and ranges must be set",
-        "has(self.range) != has(self.ranges)",
-        |new, _| new.get("range").is_some() != new.get("ranges").is_some(),
-    )
+    rule("exactly one of range and ranges must be set", "has(self.range) != has(self.ranges)", |new, _| {
+        new.get("range").is_some() != new.get("ranges").is_some()
+    })
 }
 
 fn all_sliced_or_none() -> Rule {
@@ -114,15 +103,8 @@ fn sliced_ranges_are_apart() -> Rule {
     );
     rule("ranges with perNodeHostBits must not overlap", cel, |new, _| {
         let ranges = list(new, "ranges");
-        let apart = |a: &Value| {
-            ranges
-                .iter()
-                .all(|b| text(a, "name") == text(b, "name") || !overlap(a, b))
-        };
-        ranges
-            .iter()
-            .filter(|a| a.get("perNodeHostBits").is_some())
-            .all(apart)
+        let apart = |a: &Value| ranges.iter().all(|b| text(a, "name") == text(b, "name") || !overlap(a, b));
+        ranges.iter().filter(|a| a.get("perNodeHostBits").is_some()).all(apart)
     })
     .at(".ranges")
 }
@@ -130,9 +112,7 @@ fn sliced_ranges_are_apart() -> Rule {
 fn overlap(a: &Value, b: &Value) -> bool {
     let within = |x: &IpNet, y: &IpNet| x.trunc().contains(&y.trunc());
     let theirs = range::nets(b);
-    range::nets(a)
-        .iter()
-        .any(|x| theirs.iter().any(|y| within(x, y) || within(y, x)))
+    range::nets(a).iter().any(|x| theirs.iter().any(|y| within(x, y) || within(y, x)))
 }
 
 /// Addresses are read once and families told apart first: with a thousand reservations and many ranges this is
@@ -144,24 +124,12 @@ fn reservations_are_inside() -> Rule {
         range::holds_cel("self.range"),
         range::holds_cel("n")
     );
-    rule(
-        "every reserved address must be in a range of the pool",
-        cel,
-        |new, _| {
-            let nets: Vec<_> = new
-                .get("range")
-                .into_iter()
-                .chain(list(new, "ranges"))
-                .flat_map(range::nets)
-                .collect();
-            let reserved = list(new, "reservations")
-                .iter()
-                .filter_map(|r| text(r, "ip").and_then(address::ip));
-            reserved
-                .into_iter()
-                .all(|ip| nets.iter().any(|net| net.contains(&ip)))
-        },
-    )
+    rule("every reserved address must be in a range of the pool", cel, |new, _| {
+        let nets: Vec<_> =
+            new.get("range").into_iter().chain(list(new, "ranges")).flat_map(range::nets).collect();
+        let reserved = list(new, "reservations").iter().filter_map(|r| text(r, "ip").and_then(address::ip));
+        reserved.into_iter().all(|ip| nets.iter().any(|net| net.contains(&ip)))
+    })
     .at(".reservations")
 }
 
@@ -176,13 +144,10 @@ fn quarantine_is_a_duration() -> Rule {
         |new, _| text(new, "quarantine").is_none_or(|quarantine| shape::duration(quarantine).is_some()),
     )
     .at(".quarantine")
-    .say(
-        "'quarantine ' + self.quarantine + ' is not a duration such as 90s, 5m or 1h30m'",
-        |new, _| {
-            let quarantine = text(new, "quarantine").unwrap_or_default();
-            format!("quarantine {quarantine} is not a duration such as 90s, 5m or 1h30m")
-        },
-    )
+    .say("'quarantine ' + self.quarantine + ' is not a duration such as 90s, 5m or 1h30m'", |new, _| {
+        let quarantine = text(new, "quarantine").unwrap_or_default();
+        format!("quarantine {quarantine} is not a duration such as 90s, 5m or 1h30m")
+    })
 }
 
 /// Without a quarantine a host that merely rebooted would find its address given away.
@@ -201,34 +166,63 @@ fn quarantine_lasts() -> Rule {
 }
 
 pub(super) fn canonical_ip() -> Rule {
-    rule(
-        "ip must be an address in canonical form",
-        "isIP(self.ip) && ip.isCanonical(self.ip)",
-        |new, _| text(new, "ip").is_some_and(address::is_canonical),
-    )
+    rule("ip must be an address in canonical form", "isIP(self.ip) && ip.isCanonical(self.ip)", |new, _| {
+        text(new, "ip").is_some_and(address::is_canonical)
+    })
     .at(".ip")
     .say(
         "'ip ' + self.ip + (isIP(self.ip) ? ' is not in canonical form' : ' is not an IP address')",
         |new, _| {
             let written = text(new, "ip").unwrap_or_default();
-            let wrong = if address::ip(written).is_some() {
-                "not in canonical form"
-            } else {
-                "not an IP address"
-            };
+            let wrong =
+                if address::ip(written).is_some() { "not in canonical form" } else { "not an IP address" };
             format!("ip {written} is {wrong}")
         },
     )
 }
 
+/// The rules of a ledger, in a pool's status and in a slice's.
+pub(super) fn of_ledger() -> impl Iterator<Item = Placed> {
+    let entry = vec![quarantine_is_whole(), only_quarantine_ends(), mac_is_of_a_collision()];
+    place("status.allocations", vec![keys_are_canonical()]).chain(place("status.allocations{}", entry))
+}
+
+/// An entry that nobody may use, for nobody knows how long, would never be free again.
+fn quarantine_is_whole() -> Rule {
+    rule(
+        "a quarantined entry must say until when (until) and why (reason)",
+        "!has(self.state) || has(self.until) && has(self.reason)",
+        |new, _| !has(new, "state") || has(new, "until") && has(new, "reason"),
+    )
+}
+
+/// Else the next write of the ledger would drop them.
+fn only_quarantine_ends() -> Rule {
+    rule(
+        "until, reason and witness are for quarantined entries (state)",
+        "has(self.state) || !has(self.until) && !has(self.reason) && !has(self.witness)",
+        |new, _| has(new, "state") || ["until", "reason", "witness"].iter().all(|field| !has(new, field)),
+    )
+}
+
+fn mac_is_of_a_collision() -> Rule {
+    rule(
+        "mac is for entries whose reason is IPCollision",
+        "!has(self.mac) || has(self.reason) && self.reason == 'IPCollision'",
+        |new, _| !has(new, "mac") || text(new, "reason") == Some("IPCollision"),
+    )
+    .at(".mac")
+}
+
+fn has(value: &Value, field: &str) -> bool {
+    value.get(field).is_some()
+}
+
 /// R67: one address, one key.
-pub(super) fn keys_are_canonical() -> Rule {
+fn keys_are_canonical() -> Rule {
     rule(
         "allocations must be keyed by addresses in canonical form",
         "self.all(a, isIP(a) && ip.isCanonical(a))",
-        |new, _| {
-            new.as_object()
-                .is_none_or(|ledger| ledger.keys().all(|key| address::is_canonical(key)))
-        },
+        |new, _| new.as_object().is_none_or(|ledger| ledger.keys().all(|key| address::is_canonical(key))),
     )
 }

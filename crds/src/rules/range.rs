@@ -13,19 +13,14 @@ const IMMUTABLE: &str = "an existing range can't be changed: append another to r
 /// What holds wherever `cidr` and its companions stand: in a range, and in either half of a dual-stack one.
 pub(super) fn of_family() -> Vec<Rule> {
     let mut rules = vec![
-        rule(
-            "cidr must be a CIDR",
-            "!has(self.cidr) || isCIDR(self.cidr)",
-            |new, _| text(new, "cidr").is_none_or(|cidr| address::cidr(cidr).is_some()),
-        )
+        rule("cidr must be a CIDR", "!has(self.cidr) || isCIDR(self.cidr)", |new, _| {
+            text(new, "cidr").is_none_or(|cidr| address::cidr(cidr).is_some())
+        })
         .at(".cidr")
         .say(
             "'cidr ' + self.cidr + ' is not a network such as 10.10.10.0/24 or 2001:db8::/64'",
             |new, _| {
-                format!(
-                    "cidr {} is not a network such as 10.10.10.0/24 or 2001:db8::/64",
-                    shown(new, "cidr")
-                )
+                format!("cidr {} is not a network such as 10.10.10.0/24 or 2001:db8::/64", shown(new, "cidr"))
             },
         ),
         not_too_large(),
@@ -37,12 +32,7 @@ pub(super) fn of_family() -> Vec<Rule> {
         start_before_end(),
         excludes_grow(),
     ];
-    for (name, field) in [
-        ("cidr", ".cidr"),
-        ("start", ".start"),
-        ("end", ".end"),
-        ("gateway", ".gateway"),
-    ] {
+    for (name, field) in [("cidr", ".cidr"), ("start", ".start"), ("end", ".end"), ("gateway", ".gateway")] {
         rules.push(fixed(name, field));
     }
     rules
@@ -53,11 +43,9 @@ pub(super) fn of_range() -> Vec<Rule> {
     let either = "has(self.cidr) != (has(self.ipv4) || has(self.ipv6))";
     let companions = ["start", "end", "gateway", "exclude"];
     let mut rules = vec![
-        rule(
-            "set either cidr, or ipv4 and ipv6 or one of them",
-            either,
-            |new, _| new.get("cidr").is_some() != (new.get("ipv4").is_some() || new.get("ipv6").is_some()),
-        ),
+        rule("set either cidr, or ipv4 and ipv6 or one of them", either, |new, _| {
+            new.get("cidr").is_some() != (new.get("ipv4").is_some() || new.get("ipv6").is_some())
+        }),
         rule(
             "start, end, exclude and gateway of a dual-stack range stand under ipv4 and ipv6",
             "has(self.cidr) || !(has(self.ipv4) || has(self.ipv6)) || \
@@ -69,21 +57,15 @@ pub(super) fn of_range() -> Vec<Rule> {
         ),
         host_bits_fit(),
     ];
-    for (name, field) in [
-        ("skipOctetEnds", ".skipOctetEnds"),
-        ("perNodeHostBits", ".perNodeHostBits"),
-    ] {
+    for (name, field) in [("skipOctetEnds", ".skipOctetEnds"), ("perNodeHostBits", ".perNodeHostBits")] {
         rules.push(fixed(name, field));
     }
-    for (name, cel) in [
-        ("ipv4", "has(self.ipv4) == has(oldSelf.ipv4)"),
-        ("ipv6", "has(self.ipv6) == has(oldSelf.ipv6)"),
-    ] {
+    for (name, cel) in
+        [("ipv4", "has(self.ipv4) == has(oldSelf.ipv4)"), ("ipv6", "has(self.ipv6) == has(oldSelf.ipv6)")]
+    {
         rules.push(
-            rule(IMMUTABLE, cel, move |new, old| {
-                new.get(name).is_some() == old.get(name).is_some()
-            })
-            .forbidden(),
+            rule(IMMUTABLE, cel, move |new, old| new.get(name).is_some() == old.get(name).is_some())
+                .forbidden(),
         );
     }
     rules
@@ -91,23 +73,14 @@ pub(super) fn of_range() -> Vec<Rule> {
 
 /// What holds for a range that has a name, besides.
 pub(super) fn of_named_range() -> Vec<Rule> {
-    vec![
-        fixed("nodeSelector", ".nodeSelector"),
-        fixed("attributes", ".attributes"),
-    ]
+    vec![fixed("nodeSelector", ".nodeSelector"), fixed("attributes", ".attributes")]
 }
 
 /// What holds for one half of a dual-stack range, besides.
 pub(super) fn of_half(family: u8) -> Vec<Rule> {
     let (text, other) = match family {
-        4 => (
-            "cidr under ipv4 must be an IPv4 network",
-            IpNet::V6(Default::default()),
-        ),
-        _ => (
-            "cidr under ipv6 must be an IPv6 network",
-            IpNet::V4(Default::default()),
-        ),
+        4 => ("cidr under ipv4 must be an IPv4 network", IpNet::V6(Default::default())),
+        _ => ("cidr under ipv6 must be an IPv6 network", IpNet::V4(Default::default())),
     };
     let cel = format!("!isCIDR(self.cidr) || cidr(self.cidr).ip().family() == {family}");
     let same_family = move |new: &Value, _: &Value| {
@@ -123,11 +96,7 @@ pub(super) fn nets(range: &Value) -> Vec<IpNet> {
         Some(_) => [Some(range), None],
         None => [range.get("ipv4"), range.get("ipv6")],
     };
-    halves
-        .into_iter()
-        .flatten()
-        .filter_map(|half| text(half, "cidr").and_then(address::cidr))
-        .collect()
+    halves.into_iter().flatten().filter_map(|half| text(half, "cidr").and_then(address::cidr)).collect()
 }
 
 /// CEL for: the address `a`, an IP and not its text, is in a network of `range`.
@@ -172,10 +141,7 @@ fn not_too_large() -> Rule {
     .say(
         "'cidr ' + self.cidr + ' is larger than a /8; split it into the parts that are yours'",
         |new, _| {
-            format!(
-                "cidr {} is larger than a /8; split it into the parts that are yours",
-                shown(new, "cidr")
-            )
+            format!("cidr {} is larger than a /8; split it into the parts that are yours", shown(new, "cidr"))
         },
     )
 }
@@ -197,17 +163,15 @@ fn for_hosts() -> Rule {
         "'cidr ' + self.cidr + ' holds ' + ({FIRST}.isLoopback() ? 'loopback' : \
          {FIRST}.isUnspecified() ? 'unspecified' : 'multicast') + ' addresses, which no host can have'"
     );
-    rule("cidr must hold addresses that a host can have", cel, |new, _| {
-        not_for_hosts(new).is_none()
-    })
-    .at(".cidr")
-    .say(say, |new, _| {
-        format!(
-            "cidr {} holds {} addresses, which no host can have",
-            shown(new, "cidr"),
-            not_for_hosts(new).unwrap_or_default()
-        )
-    })
+    rule("cidr must hold addresses that a host can have", cel, |new, _| not_for_hosts(new).is_none())
+        .at(".cidr")
+        .say(say, |new, _| {
+            format!(
+                "cidr {} holds {} addresses, which no host can have",
+                shown(new, "cidr"),
+                not_for_hosts(new).unwrap_or_default()
+            )
+        })
 }
 
 /// What its first address is, where that is none for a host.
@@ -231,11 +195,9 @@ fn inside(name: &'static str, field: &'static str, plain: &'static str) -> Rule 
     let say = format!(
         "'{name} ' + self.{name} + (isIP(self.{name}) ? ' is not in ' + self.cidr : ' is not an IP address')"
     );
-    rule(plain, cel, move |new, _| {
-        match (text(new, name), text(new, "cidr")) {
-            (Some(addr), Some(net)) => address::cidr(net).is_none() || address::contains_ip(net, addr),
-            _ => true,
-        }
+    rule(plain, cel, move |new, _| match (text(new, name), text(new, "cidr")) {
+        (Some(addr), Some(net)) => address::cidr(net).is_none() || address::contains_ip(net, addr),
+        _ => true,
     })
     .at(field)
     .say(say, move |new, _| {
@@ -250,16 +212,11 @@ fn inside(name: &'static str, field: &'static str, plain: &'static str) -> Rule 
 /// What holds for one entry of `exclude`, R3: here the path can name it.
 pub(super) fn of_exclude() -> Vec<Rule> {
     vec![
-        rule(
-            "exclude must be an address or a network",
-            "isIP(self) || isCIDR(self)",
-            |new, _| new.as_str().is_some_and(is_exclude),
-        )
+        rule("exclude must be an address or a network", "isIP(self) || isCIDR(self)", |new, _| {
+            new.as_str().is_some_and(is_exclude)
+        })
         .say("self + ' is neither an IP address nor a network'", |new, _| {
-            format!(
-                "{} is neither an IP address nor a network",
-                new.as_str().unwrap_or_default()
-            )
+            format!("{} is neither an IP address nor a network", new.as_str().unwrap_or_default())
         }),
     ]
 }
@@ -273,28 +230,17 @@ fn is_exclude(text: &str) -> bool {
 fn excludes_inside() -> Rule {
     let cel = "!has(self.exclude) || !has(self.cidr) || !isCIDR(self.cidr) || self.exclude.all(e, \
          isIP(e) ? cidr(self.cidr).containsIP(e) : !isCIDR(e) || cidr(self.cidr).containsCIDR(e))";
-    rule(
-        "every exclude must be an address or a network in cidr",
-        cel,
-        |new, _| {
-            let Some(net) = text(new, "cidr").filter(|net| address::cidr(net).is_some()) else {
-                return true;
-            };
-            let fits =
-                |e: &str| !is_exclude(e) || address::contains_ip(net, e) || address::contains_cidr(net, e);
-            list(new, "exclude").iter().filter_map(Value::as_str).all(fits)
-        },
-    )
+    rule("every exclude must be an address or a network in cidr", cel, |new, _| {
+        let Some(net) = text(new, "cidr").filter(|net| address::cidr(net).is_some()) else {
+            return true;
+        };
+        let fits = |e: &str| !is_exclude(e) || address::contains_ip(net, e) || address::contains_cidr(net, e);
+        list(new, "exclude").iter().filter_map(Value::as_str).all(fits)
+    })
     .at(".exclude")
-    .say(
-        "'every exclude must be an address or a network in ' + self.cidr",
-        |new, _| {
-            format!(
-                "every exclude must be an address or a network in {}",
-                shown(new, "cidr")
-            )
-        },
-    )
+    .say("'every exclude must be an address or a network in ' + self.cidr", |new, _| {
+        format!("every exclude must be an address or a network in {}", shown(new, "cidr"))
+    })
 }
 
 /// R2: `start` is not above `end`, in either family.
@@ -339,46 +285,27 @@ fn start_before_end() -> Rule {
 fn host_bits_fit() -> Rule {
     let too_small =
         "self.perNodeHostBits > (cidr(NET).ip().family() == 4 ? 32 : 128) - cidr(NET).prefixLength()";
-    let cel = format!(
-        "!has(self.perNodeHostBits) || !{}",
-        any_net_cel("self", too_small)
-    );
-    rule(
-        "perNodeHostBits must not exceed the host bits of the network (8 in an IPv4 /24)",
-        cel,
-        |new, _| {
-            let bits = new.get("perNodeHostBits").and_then(Value::as_u64).unwrap_or(0);
-            nets(new)
-                .iter()
-                .all(|net| bits <= u64::from(address::host_bits(net)))
-        },
-    )
+    let cel = format!("!has(self.perNodeHostBits) || !{}", any_net_cel("self", too_small));
+    rule("perNodeHostBits must not exceed the host bits of the network (8 in an IPv4 /24)", cel, |new, _| {
+        let bits = new.get("perNodeHostBits").and_then(Value::as_u64).unwrap_or(0);
+        nets(new).iter().all(|net| bits <= u64::from(address::host_bits(net)))
+    })
     .at(".perNodeHostBits")
 }
 
 /// D9: what is excluded stays excluded; more may be.
 fn excludes_grow() -> Rule {
     let cel = "!has(oldSelf.exclude) || oldSelf.exclude.all(e, has(self.exclude) && e in self.exclude)";
-    rule(
-        "exclude may only grow: what is excluded stays excluded",
-        cel,
-        |new, old| {
-            list(old, "exclude")
-                .iter()
-                .all(|e| list(new, "exclude").contains(e))
-        },
-    )
+    rule("exclude may only grow: what is excluded stays excluded", cel, |new, old| {
+        list(old, "exclude").iter().all(|e| list(new, "exclude").contains(e))
+    })
     .at(".exclude")
     .forbidden()
 }
 
 /// R11, R61, R94: a field that is what it was.
 fn fixed(name: &'static str, field: &'static str) -> Rule {
-    rule(IMMUTABLE, unchanged(name), move |new, old| {
-        new.get(name) == old.get(name)
-    })
-    .at(field)
-    .forbidden()
+    rule(IMMUTABLE, unchanged(name), move |new, old| new.get(name) == old.get(name)).at(field).forbidden()
 }
 
 fn shown<'a>(value: &'a Value, field: &str) -> &'a str {

@@ -39,11 +39,9 @@ pub(super) fn of_requirement() -> Vec<Rule> {
 /// What holds for each of `matchFields`, besides.
 pub(super) fn of_field() -> Vec<Rule> {
     vec![
-        rule(
-            "only the field metadata.name can be selected by",
-            "self.key == 'metadata.name'",
-            |new, _| text(new, "key") == Some("metadata.name"),
-        )
+        rule("only the field metadata.name can be selected by", "self.key == 'metadata.name'", |new, _| {
+            text(new, "key") == Some("metadata.name")
+        })
         .at(".key"),
         rule(
             "only In and NotIn can be used with a field",

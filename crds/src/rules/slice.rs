@@ -8,7 +8,7 @@ use crate::address;
 pub(super) fn rules() -> Vec<Placed> {
     let mut all: Vec<Placed> = place("", vec![name_follows()]).collect();
     all.extend(place("spec", vec![immutable(), canonical_block()]));
-    all.extend(place("status.allocations", vec![pool::keys_are_canonical()]));
+    all.extend(pool::of_ledger());
     all
 }
 
@@ -18,12 +18,7 @@ fn name_follows() -> Rule {
     let name = "self.spec.pool + '.' + (self.spec.cidr.startsWith('::') ? '0' : '') + \
          self.spec.cidr.replace('::/', '::0/').replace(':', '-')";
     let wanted = |value: &Value| -> String {
-        let field = |name| {
-            value
-                .get("spec")
-                .and_then(|spec| text(spec, name))
-                .unwrap_or_default()
-        };
+        let field = |name| value.get("spec").and_then(|spec| text(spec, name)).unwrap_or_default();
         let (pool, cidr) = (field("pool"), field("cidr"));
         let head = if cidr.starts_with("::") { "0" } else { "" };
         format!("{pool}.{head}{}", cidr.replace("::/", "::0/").replace(':', "-"))
@@ -34,19 +29,14 @@ fn name_follows() -> Rule {
         move |new, _| wanted(new).starts_with(&format!("{}/", super::name(new))),
     )
     .at(".metadata.name")
-    .say(
-        format!("'the name must be ' + {name} + ' up to the /'"),
-        move |new, _| format!("the name must be {} up to the /", wanted(new)),
-    )
+    .say(format!("'the name must be ' + {name} + ' up to the /'"), move |new, _| {
+        format!("the name must be {} up to the /", wanted(new))
+    })
 }
 
 fn immutable() -> Rule {
-    rule(
-        "a slice can't be changed: delete it and create another",
-        "self == oldSelf",
-        |new, old| new == old,
-    )
-    .forbidden()
+    rule("a slice can't be changed: delete it and create another", "self == oldSelf", |new, old| new == old)
+        .forbidden()
 }
 
 fn canonical_block() -> Rule {

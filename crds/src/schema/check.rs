@@ -24,26 +24,16 @@ fn node(schema: &Value, new: &Value, old: Option<&Value>, path: &str, found: &mu
         return;
     }
     let mut report = |reason, message: String| {
-        found.push(Violation {
-            path: path.to_owned(),
-            message,
-            reason,
-        });
+        found.push(Violation { path: path.to_owned(), message, reason });
     };
     if let Some(wanted) = wrong_type(schema, new) {
-        report(
-            Reason::TypeInvalid,
-            format!("must be of type {wanted}, is {}", type_name(new)),
-        );
+        report(Reason::TypeInvalid, format!("must be of type {wanted}, is {}", type_name(new)));
         return;
     }
     let accepted = schema.get("enum").and_then(Value::as_array);
     if let Some(accepted) = accepted.filter(|accepted| !accepted.contains(new)) {
         let names: Vec<String> = accepted.iter().map(ToString::to_string).collect();
-        report(
-            Reason::NotSupported,
-            format!("{new} is not one of {}", names.join(", ")),
-        );
+        report(Reason::NotSupported, format!("{new} is not one of {}", names.join(", ")));
     }
     match new {
         Value::String(text) => {
@@ -71,34 +61,16 @@ fn check_object(
 ) {
     if let Some(max) = limit(schema, "maxProperties").filter(|max| object.len() as u64 > *max) {
         let message = format!("has {} entries, at most {max} are allowed", object.len());
-        found.push(Violation {
-            path: path.to_owned(),
-            message,
-            reason: Reason::TooMany,
-        });
+        found.push(Violation { path: path.to_owned(), message, reason: Reason::TooMany });
     }
-    let required = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
-    for name in required
-        .filter_map(Value::as_str)
-        .filter(|name| !object.contains_key(*name))
-    {
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    for name in required.filter_map(Value::as_str).filter(|name| !object.contains_key(*name)) {
         let message = format!("{name} is required");
-        found.push(Violation {
-            path: join(path, name),
-            message,
-            reason: Reason::Required,
-        });
+        found.push(Violation { path: join(path, name), message, reason: Reason::Required });
     }
     for (name, value) in object {
         let before = old.and_then(|old| old.get(name));
-        if let Some(property) = schema
-            .get("properties")
-            .and_then(|properties| properties.get(name))
-        {
+        if let Some(property) = schema.get("properties").and_then(|properties| properties.get(name)) {
             node(property, value, before, &join(path, name), found);
         } else if let Some(each) = schema.get("additionalProperties") {
             node(each, value, before, &join(path, name), found);
@@ -110,19 +82,11 @@ fn check_list(schema: &Value, list: &[Value], old: Option<&Value>, path: &str, f
     let count = list.len() as u64;
     if let Some(max) = limit(schema, "maxItems").filter(|max| count > *max) {
         let message = format!("has {count} items, at most {max} are allowed");
-        found.push(Violation {
-            path: path.to_owned(),
-            message,
-            reason: Reason::TooMany,
-        });
+        found.push(Violation { path: path.to_owned(), message, reason: Reason::TooMany });
     }
     if let Some(min) = limit(schema, "minItems").filter(|min| count < *min) {
         let message = format!("has {count} items, at least {min} are needed");
-        found.push(Violation {
-            path: path.to_owned(),
-            message,
-            reason: Reason::Invalid,
-        });
+        found.push(Violation { path: path.to_owned(), message, reason: Reason::Invalid });
     }
     let Some(each) = schema.get("items") else { return };
     let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
@@ -138,11 +102,7 @@ fn check_list(schema: &Value, list: &[Value], old: Option<&Value>, path: &str, f
             let named = key.join(", ");
             if !named.is_empty() && !seen.insert(named.clone()) {
                 let message = format!("another item has the same {named}");
-                found.push(Violation {
-                    path: here.clone(),
-                    message,
-                    reason: Reason::Duplicate,
-                });
+                found.push(Violation { path: here.clone(), message, reason: Reason::Duplicate });
             }
         }
         node(each, item, predecessor(schema, item, old), &here, found);
@@ -152,16 +112,10 @@ fn check_list(schema: &Value, list: &[Value], old: Option<&Value>, path: &str, f
 fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
     let length = text.chars().count() as u64;
     if let Some(max) = limit(schema, "maxLength").filter(|max| length > *max) {
-        return Some((
-            Reason::TooLong,
-            format!("has {length} characters, at most {max} are allowed"),
-        ));
+        return Some((Reason::TooLong, format!("has {length} characters, at most {max} are allowed")));
     }
     if let Some(min) = limit(schema, "minLength").filter(|min| length < *min) {
-        return Some((
-            Reason::Invalid,
-            format!("has {length} characters, at least {min} are needed"),
-        ));
+        return Some((Reason::Invalid, format!("has {length} characters, at least {min} are needed")));
     }
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
         && !Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
@@ -170,23 +124,22 @@ fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
     }
     let is_time = schema.get("format").and_then(Value::as_str) == Some("date-time");
     if is_time && text.parse::<Timestamp>().is_err() {
-        return Some((
-            Reason::TypeInvalid,
-            format!("{text:?} is not a time such as 2006-01-02T15:04:05Z"),
-        ));
+        return Some((Reason::TypeInvalid, format!("{text:?} is not a time such as 2006-01-02T15:04:05Z")));
     }
     None
 }
 
 fn wrong_number(schema: &Value, number: &Value) -> Option<String> {
+    // Typed readers, the API server's among them, have no place for more.
+    if schema.get("format").and_then(Value::as_str) == Some("int64") && number.as_i64().is_none() {
+        return Some(format!("{number} is more than {}", i64::MAX));
+    }
     let value = number.as_f64()?;
     let bound = |key| schema.get(key).and_then(Value::as_f64);
     if let Some(min) = bound("minimum").filter(|min| value < *min) {
         return Some(format!("{number} is less than {min}"));
     }
-    bound("maximum")
-        .filter(|max| value > *max)
-        .map(|max| format!("{number} is more than {max}"))
+    bound("maximum").filter(|max| value > *max).map(|max| format!("{number} is more than {max}"))
 }
 
 /// The type that the schema wants, where the value has another.

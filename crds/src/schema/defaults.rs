@@ -6,11 +6,7 @@ use serde_json::Value;
 pub fn apply_defaults(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(object) => {
-            for (name, property) in schema
-                .get("properties")
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten()
+            for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten()
             {
                 if !object.contains_key(name)
                     && let Some(default) = property.get("default")

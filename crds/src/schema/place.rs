@@ -31,22 +31,19 @@ pub struct Spot<'a> {
 /// Every value that stands at `place`. An item of a list finds its predecessor by the list's map keys, and
 /// has none where the list has no keys: so does the API server correlate them.
 pub fn spots<'a>(schema: &Value, place: &str, new: &'a Value, old: Option<&'a Value>) -> Vec<Spot<'a>> {
-    let root = Spot {
-        new,
-        old,
-        path: String::new(),
-    };
+    let root = Spot { new, old, path: String::new() };
     let mut node = Some(schema);
     let mut found = vec![root];
     for step in steps(place) {
         let Some(here) = node else { return Vec::new() };
-        if step == "[]" {
-            found = found.iter().flat_map(|spot| items(here, spot)).collect();
-            node = here.get("items");
-        } else {
-            found = found.iter().filter_map(|spot| property(spot, step)).collect();
-            node = here.get("properties").and_then(|properties| properties.get(step));
-        }
+        (found, node) = match step {
+            "[]" => (found.iter().flat_map(|spot| items(here, spot)).collect(), here.get("items")),
+            "{}" => (found.iter().flat_map(values).collect(), here.get("additionalProperties")),
+            name => {
+                let child = here.get("properties").and_then(|properties| properties.get(name));
+                (found.iter().filter_map(|spot| property(spot, name)).collect(), child)
+            }
+        };
     }
     found
 }
@@ -55,19 +52,18 @@ fn steps(place: &str) -> impl Iterator<Item = &str> {
     place.split('.').flat_map(|part| {
         let each = ["[]", "{}"].into_iter().find(|each| part.ends_with(each));
         let name = &part[..part.len() - each.map_or(0, str::len)];
-        [Some(name).filter(|name| !name.is_empty()), each]
-            .into_iter()
-            .flatten()
+        [Some(name).filter(|name| !name.is_empty()), each].into_iter().flatten()
     })
 }
 
 fn property<'a>(spot: &Spot<'a>, name: &str) -> Option<Spot<'a>> {
     let path = join(&spot.path, name);
-    Some(Spot {
-        new: spot.new.get(name)?,
-        old: spot.old.and_then(|old| old.get(name)),
-        path,
-    })
+    Some(Spot { new: spot.new.get(name)?, old: spot.old.and_then(|old| old.get(name)), path })
+}
+
+fn values<'a>(spot: &Spot<'a>) -> Vec<Spot<'a>> {
+    let names = spot.new.as_object().into_iter().flat_map(|map| map.keys());
+    names.filter_map(|name| property(spot, name)).collect()
 }
 
 fn items<'a>(list: &Value, spot: &Spot<'a>) -> Vec<Spot<'a>> {
@@ -93,9 +89,5 @@ pub(crate) fn predecessor<'a>(list: &Value, item: &Value, old: Option<&'a Value>
 
 /// `path.name`, or the name alone at the root.
 pub(crate) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
-    }
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

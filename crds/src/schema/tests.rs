@@ -31,12 +31,7 @@ const KNOWN: [&str; 21] = [
 fn walk(schema: &Value, path: &str, see: &mut impl FnMut(&str, &serde_json::Map<String, Value>)) {
     let Some(map) = schema.as_object() else { return };
     see(path, map);
-    for (name, child) in map
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
+    for (name, child) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
         walk(child, &format!("{path}.{name}"), see);
     }
     for key in ["items", "additionalProperties"] {
@@ -56,10 +51,7 @@ fn schemas_use_only_what_is_checked() {
                 assert!(known, "{path}: {keyword}");
             }
             let is_enum = node.get("enum").and_then(Value::as_array);
-            assert!(
-                is_enum.is_none_or(|values| values.iter().all(Value::is_string)),
-                "{path}: {is_enum:?}"
-            );
+            assert!(is_enum.is_none_or(|values| values.iter().all(Value::is_string)), "{path}: {is_enum:?}");
         });
     }
 }
@@ -77,11 +69,9 @@ fn every_pattern_can_be_read() {
 
 #[test]
 fn every_field_says_what_it_is_for_where_it_is_not_plain() {
-    for (kind, at) in [
-        (Kind::NodeIPPool, "spec"),
-        (Kind::NodeIPPool, "spec.range"),
-        (Kind::NodeIPSlice, "spec"),
-    ] {
+    for (kind, at) in
+        [(Kind::NodeIPPool, "spec"), (Kind::NodeIPPool, "spec.range"), (Kind::NodeIPSlice, "spec")]
+    {
         let node = place::schema_at(&kind.definition().schema, at).expect(at);
         for (name, child) in node["properties"].as_object().expect(at) {
             assert!(child.get("description").is_some(), "{at}.{name}");
@@ -98,12 +88,8 @@ fn unknown_fields_are_found_and_free_form_ones_are_not() {
         "spec": {"range": {"cidr": "10.0.0.0/24", "excludes": []}, "ranges": [{"name": "a", "vlan": 1}]},
         "status": {"allocations": {"10.0.0.1": {"node": "a", "owner": "b"}}},
     });
-    let expected = [
-        "spec.range.excludes",
-        "spec.ranges[0].vlan",
-        "status.allocations.10.0.0.1.owner",
-    ]
-    .map(String::from);
+    let expected =
+        ["spec.range.excludes", "spec.ranges[0].vlan", "status.allocations.10.0.0.1.owner"].map(String::from);
     assert_eq!(unknown_fields(schema, &pool), expected);
     let policy = json!({"metadata": {}, "spec": {"desiredState": {"anything": {"goes": 1}}}});
     let schema = &Kind::NodeNetworkConfigurationPolicy.definition().schema;
@@ -120,10 +106,7 @@ fn what_stays_as_it_was_is_not_judged_again() {
     assert_eq!(check(&schema, &new, Some(&old)), []);
     let fresh = check(&schema, &new, None);
     assert_eq!(
-        fresh
-            .iter()
-            .map(|v| (v.path.as_str(), v.reason))
-            .collect::<Vec<_>>(),
+        fresh.iter().map(|v| (v.path.as_str(), v.reason)).collect::<Vec<_>>(),
         [("a", Reason::TooLong)]
     );
 }

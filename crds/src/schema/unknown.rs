@@ -20,9 +20,7 @@ pub fn unknown_fields(schema: &Value, object: &Value) -> Vec<String> {
 
 fn field(schema: &Value, name: &str, value: &Value, path: &str, found: &mut Vec<String>) {
     let here = join(path, name);
-    let known = schema
-        .get("properties")
-        .and_then(|properties| properties.get(name));
+    let known = schema.get("properties").and_then(|properties| properties.get(name));
     match known.or_else(|| schema.get("additionalProperties")) {
         Some(schema) => below(schema, value, &here, found),
         None if schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true)) => {}
@@ -33,9 +31,7 @@ fn field(schema: &Value, name: &str, value: &Value, path: &str, found: &mut Vec<
 fn below(schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
-            object
-                .iter()
-                .for_each(|(name, child)| field(schema, name, child, path, found));
+            object.iter().for_each(|(name, child)| field(schema, name, child, path, found));
         }
         Value::Array(list) => {
             for (index, child) in list.iter().enumerate() {

@@ -52,12 +52,7 @@ fn a_pool_capture_names_its_pool() {
     // R18
     assert_eq!(pool_of_capture("ippool.traffic-1.allocate"), Some("traffic-1"));
     assert_eq!(pool_of_capture(" ippool.traffic-1.allocate\n"), Some("traffic-1"));
-    for other in [
-        "ippool.a.b.allocate",
-        "ippool.traffic-1",
-        "ippool..allocate",
-        "interfaces.name",
-    ] {
+    for other in ["ippool.a.b.allocate", "ippool.traffic-1", "ippool..allocate", "interfaces.name"] {
         assert_eq!(pool_of_capture(other), None, "{other:?}");
     }
 }

@@ -25,10 +25,7 @@ fn host_bits_are_worth_a_word() {
 #[test]
 fn a_field_that_has_no_effect_is_worth_a_word() {
     let pool = json!({"spec": {"range": {"cidr": "10.0.0.0/24", "excludes": ["10.0.0.1"]}}});
-    assert_eq!(
-        said(Kind::NodeIPPool, &pool),
-        ["spec.range.excludes: unknown field, it has no effect"]
-    );
+    assert_eq!(said(Kind::NodeIPPool, &pool), ["spec.range.excludes: unknown field, it has no effect"]);
 }
 
 #[test]

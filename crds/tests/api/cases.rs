@@ -43,13 +43,7 @@ fn check(kind: Kind) {
         }
         failures.extend(wrong.into_iter().map(|wrong| format!("{}: {wrong}", case.name)));
     }
-    assert!(
-        failures.is_empty(),
-        "{} of {}:\n{}",
-        failures.len(),
-        kind.name(),
-        failures.join("\n")
-    );
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), kind.name(), failures.join("\n"));
 }
 
 #[test]
@@ -90,11 +84,8 @@ fn every_rule_is_broken_by_some_case() {
             .flat_map(|case| validate(kind, case.before(kind).as_ref(), &case.after(kind)))
             .map(|violation| violation.message)
             .collect();
-        let texts = kind
-            .definition()
-            .rules
-            .iter()
-            .map(|placed| (placed.rule.text, placed.rule.say.is_some()));
+        let texts =
+            kind.definition().rules.iter().map(|placed| (placed.rule.text, placed.rule.say.is_some()));
         for (text, _) in texts.filter(|(text, says_more)| !says_more && !said.contains(*text)) {
             unbroken.push(format!("{}: {text}", kind.name()));
         }
@@ -107,12 +98,7 @@ fn the_table_is_long_and_its_names_are_unique() {
     let mut names = BTreeSet::new();
     for kind in Kind::ALL {
         for case in load(kind) {
-            assert!(
-                names.insert((kind, case.name.clone())),
-                "{} twice in {}",
-                case.name,
-                kind.name()
-            );
+            assert!(names.insert((kind, case.name.clone())), "{} twice in {}", case.name, kind.name());
         }
     }
     assert!(names.len() >= 200, "{} cases", names.len());
@@ -126,28 +112,17 @@ fn start_and_end_are_ordered_by_every_bit() {
     // Below the bit that decides, the lower address is all ones and the higher all zeros.
     let v4 = (0..32).map(|bit| {
         let high = 0xA5A5_A5A5_u32 >> (31 - bit) << (31 - bit) | 1 << (31 - bit);
-        (
-            "0.0.0.0/0",
-            Ipv4Addr::from(high - 1).to_string(),
-            Ipv4Addr::from(high).to_string(),
-        )
+        ("0.0.0.0/0", Ipv4Addr::from(high - 1).to_string(), Ipv4Addr::from(high).to_string())
     });
     let v6 = (0..128).map(|bit| {
         let high = (u128::MAX / 3) >> (127 - bit) << (127 - bit) | 1 << (127 - bit);
-        (
-            "::/0",
-            Ipv6Addr::from(high - 1).to_string(),
-            Ipv6Addr::from(high).to_string(),
-        )
+        ("::/0", Ipv6Addr::from(high - 1).to_string(), Ipv6Addr::from(high).to_string())
     });
     let mut wrong = Vec::new();
     for (cidr, low, high) in v4.chain(v6) {
         for (start, end, ordered) in [(&low, &high, true), (&high, &low, false)] {
             let pool = pool(cidr, start, end);
-            let (cel, rust) = (
-                evaluator.validate(None, &pool),
-                validate(Kind::NodeIPPool, None, &pool),
-            );
+            let (cel, rust) = (evaluator.validate(None, &pool), validate(Kind::NodeIPPool, None, &pool));
             // Only in networks that are refused for their size can the highest bits differ.
             let is_ordered = cel.iter().all(|violation| violation.path != "spec.range.start");
             if cel != rust || is_ordered != ordered {

@@ -26,14 +26,7 @@ fn pointers(value: &Value, here: &str, found: &mut Vec<String>) {
 
 #[test]
 fn any_value_anywhere_gets_an_answer() {
-    let odd = [
-        json!(null),
-        json!(-1.5),
-        json!("\u{0}é/::%"),
-        json!([[]]),
-        json!({"": {}}),
-        json!(u64::MAX),
-    ];
+    let odd = [json!(null), json!(-1.5), json!("\u{0}é/::%"), json!([[]]), json!({"": {}}), json!(u64::MAX)];
     let mut refused = 0;
     for kind in Kind::ALL {
         for case in load(kind) {
@@ -41,10 +34,8 @@ fn any_value_anywhere_gets_an_answer() {
             let mut all = Vec::new();
             pointers(&after, "", &mut all);
             // Two of the six at each place: all six meet every field somewhere in the table.
-            let pairs = all
-                .iter()
-                .enumerate()
-                .flat_map(|(i, pointer)| [(pointer, i % 6), (pointer, (i + 3) % 6)]);
+            let pairs =
+                all.iter().enumerate().flat_map(|(i, pointer)| [(pointer, i % 6), (pointer, (i + 3) % 6)]);
             for (pointer, which) in pairs {
                 let mut changed = after.clone();
                 *changed.pointer_mut(pointer).expect(pointer) = odd[which].clone();

@@ -72,11 +72,9 @@ fn a_pool_capture_keeps_its_fields() {
 
 #[test]
 fn a_static_band_is_a_word_or_a_number() {
-    for (json, text) in [
-        (json!("Auto"), "Mode(Auto)"),
-        (json!("None"), "Mode(None)"),
-        (json!(16), "Size(16)"),
-    ] {
+    for (json, text) in
+        [(json!("Auto"), "Mode(Auto)"), (json!("None"), "Mode(None)"), (json!(16), "Size(16)")]
+    {
         let band: StaticBand = serde_json::from_value(json.clone()).expect("a band");
         assert_eq!(format!("{band:?}"), text);
         assert_eq!(serde_json::to_value(band).expect("JSON"), json);
@@ -86,14 +84,9 @@ fn a_static_band_is_a_word_or_a_number() {
 
 #[test]
 fn the_name_of_a_slice_is_what_the_rule_asks_for() {
-    let accepted = load(Kind::NodeIPSlice)
-        .into_iter()
-        .filter(|case| case.refused.is_empty());
+    let accepted = load(Kind::NodeIPSlice).into_iter().filter(|case| case.refused.is_empty());
     for slice in accepted.map(|case| case.after(Kind::NodeIPSlice)) {
-        let cidr = slice["spec"]["cidr"]
-            .as_str()
-            .and_then(crds::address::cidr)
-            .expect("a network");
+        let cidr = slice["spec"]["cidr"].as_str().and_then(crds::address::cidr).expect("a network");
         let pool = slice["spec"]["pool"].as_str().expect("a pool");
         assert_eq!(slice["metadata"]["name"], crds::slice::name(pool, cidr.addr()));
     }

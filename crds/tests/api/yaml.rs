@@ -19,28 +19,16 @@ fn the_committed_yaml_is_up_to_date() {
             stale.push(file.display().to_string());
         }
     }
-    assert!(
-        stale.is_empty(),
-        "run `cargo run -p crds --example generate`, these are stale: {stale:?}"
-    );
+    assert!(stale.is_empty(), "run `cargo run -p crds --example generate`, these are stale: {stale:?}");
 }
 
 #[test]
 fn there_is_no_other_file() {
     let found: BTreeSet<String> = fs::read_dir(folder())
         .expect("crds/yaml")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
         .collect();
-    let wanted = Kind::ALL
-        .iter()
-        .map(|kind| format!("{}.yaml", kind.name().to_lowercase()))
-        .collect();
+    let wanted = Kind::ALL.iter().map(|kind| format!("{}.yaml", kind.name().to_lowercase())).collect();
     assert_eq!(found, wanted);
 }
 
@@ -49,9 +37,9 @@ fn yaml_says_what_the_crd_says() {
     fn no_null(value: &Value, path: &str) {
         match value {
             Value::Null => panic!("null at {path}"),
-            Value::Object(map) => map
-                .iter()
-                .for_each(|(key, child)| no_null(child, &format!("{path}.{key}"))),
+            Value::Object(map) => {
+                map.iter().for_each(|(key, child)| no_null(child, &format!("{path}.{key}")));
+            }
             Value::Array(list) => list.iter().for_each(|child| no_null(child, path)),
             _ => {}
         }
@@ -60,11 +48,7 @@ fn yaml_says_what_the_crd_says() {
         let read: Value = serde_saphyr::from_str(&crds::yaml(kind).expect("YAML")).expect("YAML");
         no_null(&read, kind.name());
         assert!(read.get("status").is_none());
-        assert_eq!(
-            read["metadata"].as_object().map(|meta| meta.len()),
-            Some(1),
-            "only a name"
-        );
+        assert_eq!(read["metadata"].as_object().map(|meta| meta.len()), Some(1), "only a name");
         let back: k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition =
             serde_json::from_value(read).expect("a CRD");
         assert_eq!(back, crd);

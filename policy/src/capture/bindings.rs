@@ -45,23 +45,14 @@ pub fn read_cached(captured_states: &Value) -> Result<Cached, Diagnostics> {
     for (name, entry) in entries {
         match entry {
             Value::Object(fields) => drop(cached.insert(name.clone(), read_one(fields))),
-            other => wrong.push(shape(
-                &format!("capturedStates.{name}"),
-                "a captured state",
-                other,
-            )),
+            other => wrong.push(shape(&format!("capturedStates.{name}"), "a captured state", other)),
         }
     }
     Diagnostics::none_or(wrong, cached)
 }
 
 fn read_one(fields: &Map<String, Value>) -> Captured {
-    let text = |key| {
-        fields
-            .get("metaInfo")
-            .and_then(|meta| meta.get(key))
-            .and_then(Value::as_str)
-    };
+    let text = |key| fields.get("metaInfo").and_then(|meta| meta.get(key)).and_then(Value::as_str);
     let meta = MetaInfo {
         version: text("version").unwrap_or(VERSION).to_owned(),
         time: text("time").unwrap_or_default().to_owned(),
@@ -79,13 +70,7 @@ fn read_one(fields: &Map<String, Value>) -> Captured {
 }
 
 pub(crate) fn shape(path: &str, expected: &'static str, found: &Value) -> Diagnostic {
-    Diagnostic::field(
-        path,
-        Problem::Shape {
-            expected,
-            found: Found::of(found),
-        },
-    )
+    Diagnostic::field(path, Problem::Shape { expected, found: Found::of(found) })
 }
 
 /// Where a binding's value came from.
@@ -131,19 +116,14 @@ impl Bindings {
     /// again doesn't change its time.
     pub fn grant(&mut self, name: &str, granted: &Granted, before: Option<&Captured>) {
         let state = granted.to_value();
-        let meta = before
-            .filter(|before| before.state == state)
-            .map(|before| before.meta.clone());
+        let meta = before.filter(|before| before.state == state).map(|before| before.meta.clone());
         self.insert(name, state, Source::Granted(meta));
     }
 
     /// What to store as the enactment's `capturedStates`. `now` is the time of what is new; what was remembered
     /// keeps its own.
     pub fn captured_states(&self, now: &str) -> Map<String, Value> {
-        self.0
-            .iter()
-            .map(|(name, binding)| (name.clone(), binding.captured_state(now)))
-            .collect()
+        self.0.iter().map(|(name, binding)| (name.clone(), binding.captured_state(now))).collect()
     }
 }
 

@@ -55,9 +55,7 @@ fn put(item: &mut Value, property: &Path, value: &Value) -> Result<(), (usize, F
             }
             Value::Array(list) => {
                 let found = Found::List(list.len());
-                index(&segment.text)
-                    .and_then(|index| list.get_mut(index))
-                    .ok_or((depth, found))?
+                index(&segment.text).and_then(|index| list.get_mut(index)).ok_or((depth, found))?
             }
             other => {
                 return Err((depth, Found::of(other)));

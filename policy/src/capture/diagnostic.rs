@@ -39,10 +39,8 @@ pub struct Spot {
 impl Spot {
     /// The position of byte `offset` of `source`. Any offset gives an answer: one past the end is the end.
     pub(crate) fn of(source: &str, offset: usize) -> Self {
-        let offset = (0..=offset.min(source.len()))
-            .rev()
-            .find(|at| source.is_char_boundary(*at))
-            .unwrap_or(0);
+        let offset =
+            (0..=offset.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or(0);
         let (before, after) = source.split_at(offset);
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let end = after.find('\n').map_or(source.len(), |newline| offset + newline);
@@ -57,20 +55,12 @@ impl Spot {
 impl Diagnostic {
     /// A problem at byte `offset` of `source`.
     pub(crate) fn at(place: Place, source: &str, offset: usize, problem: Problem) -> Self {
-        Self {
-            place,
-            spot: Some(Spot::of(source, offset)),
-            problem,
-        }
+        Self { place, spot: Some(Spot::of(source, offset)), problem }
     }
 
     /// A problem of a field as a whole.
     pub(crate) fn field(path: impl Into<String>, problem: Problem) -> Self {
-        Self {
-            place: Place::Field(path.into()),
-            spot: None,
-            problem,
-        }
+        Self { place: Place::Field(path.into()), spot: None, problem }
     }
 }
 
@@ -85,15 +75,7 @@ impl fmt::Display for Place {
 
 /// The line as it may be printed: a control character would move the caret, or more, on a terminal.
 fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() && c != '\t' {
-                '\u{fffd}'
-            } else {
-                c
-            }
-        })
-        .collect()
+    text.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect()
 }
 
 /// How much of a line is printed: what fits a terminal and a condition's message. A capture may be a line of megabytes.
@@ -156,11 +138,7 @@ impl Diagnostics {
 
     /// `value` if nothing was found wrong.
     pub(crate) fn none_or<T>(found: Vec<Diagnostic>, value: T) -> Result<T, Self> {
-        if found.is_empty() {
-            Ok(value)
-        } else {
-            Err(Self(found))
-        }
+        if found.is_empty() { Ok(value) } else { Err(Self(found)) }
     }
 
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
@@ -173,9 +151,7 @@ impl Diagnostics {
 
     /// True if all that is missing are addresses: the policy itself is sound and waits for its pools.
     pub fn only_missing_grants(&self) -> bool {
-        self.0
-            .iter()
-            .all(|one| matches!(one.problem, Problem::NoGrant { .. }))
+        self.0.iter().all(|one| matches!(one.problem, Problem::NoGrant { .. }))
     }
 
     /// `(capture, pool)` of each address that is missing.

@@ -28,27 +28,17 @@ impl Captures {
             match (&capture.expr, grants.get(name), before) {
                 (Expr::Pool { .. }, Some(granted), before) => bindings.grant(name, granted, before),
                 (Expr::Pool { name: pool, at }, None, _) => {
-                    let problem = Problem::NoGrant {
-                        capture: name.clone(),
-                        pool: pool.clone(),
-                    };
+                    let problem = Problem::NoGrant { capture: name.clone(), pool: pool.clone() };
                     wrong.push(capture.diagnostic(name, (*at, problem)));
                 }
                 (Expr::Rule { .. }, _, Some(known)) => {
                     bindings.insert(name, known.state.clone(), Source::Cached(known.meta.clone()));
                 }
                 (Expr::Rule { input, action }, _, None) => {
-                    if capture
-                        .expr
-                        .needs()
-                        .any(|need| bindings.get(&need.name).is_none())
-                    {
+                    if capture.expr.needs().any(|need| bindings.get(&need.name).is_none()) {
                         continue;
                     }
-                    let scope = Scope {
-                        current,
-                        bindings: &bindings,
-                    };
+                    let scope = Scope { current, bindings: &bindings };
                     match scope.rule(input.as_ref(), action) {
                         Ok(state) => bindings.insert(name, state, Source::Fresh),
                         Err(problem) => wrong.push(capture.diagnostic(name, problem)),
@@ -83,21 +73,12 @@ impl<'a> Scope<'a> {
             Action::Keep(path) => {
                 keep(state, path).map_err(|stop| path.stopped(&root, stop.depth, Found::of(stop.here)))
             }
-            Action::Select {
-                section,
-                property,
-                equal,
-                value,
-            } => {
+            Action::Select { section, property, equal, value } => {
                 let value = self.text(value)?;
                 let items = section.items(state).map_err(|problem| (property.at(), problem))?;
                 select::select(*section, items, property, *equal, value)
             }
-            Action::Set {
-                section,
-                property,
-                value,
-            } => {
+            Action::Set { section, property, value } => {
                 let value = self.value(value)?;
                 let items = section.items(state).map_err(|problem| (property.at(), problem))?;
                 change::set(*section, items, property, &value)
@@ -108,13 +89,7 @@ impl<'a> Scope<'a> {
     fn captured(&self, reference: &Reference) -> Result<&'a Value, Located> {
         self.bindings.get(&reference.name).ok_or_else(|| {
             let known = Names::of(self.bindings.names());
-            (
-                reference.at,
-                Problem::UnknownCapture {
-                    name: reference.name.clone(),
-                    known,
-                },
-            )
+            (reference.at, Problem::UnknownCapture { name: reference.name.clone(), known })
         })
     }
 
@@ -127,22 +102,14 @@ impl<'a> Scope<'a> {
                 Ok(value) => Ok(value.clone()),
                 Err(Stop { depth: 0, .. }) => {
                     let first = path.word(0).unwrap_or_default().to_owned();
-                    Err((
-                        path.at(),
-                        Problem::NoValue {
-                            text: path.dotted(),
-                            first,
-                        },
-                    ))
+                    Err((path.at(), Problem::NoValue { text: path.dotted(), first }))
                 }
                 Err(stop) => Err(path.stopped("", stop.depth, Found::of(stop.here))),
             },
             Operand::Capture(reference, path) => {
                 let root = format!("capture.{}", reference.name);
                 let found = path.walk(self.captured(reference)?);
-                found
-                    .cloned()
-                    .map_err(|stop| path.stopped(&root, stop.depth, Found::of(stop.here)))
+                found.cloned().map_err(|stop| path.stopped(&root, stop.depth, Found::of(stop.here)))
             }
         }
     }
@@ -171,9 +138,7 @@ fn keep<'a>(state: &'a Value, path: &Path) -> Result<Value, Stop<'a>> {
 fn keep_from(value: &Value, path: &Path, depth: usize) -> Value {
     match (value, path.word(depth)) {
         (Value::Object(map), Some(word)) => {
-            let kept = map
-                .get(word)
-                .map(|child| (word.to_owned(), keep_from(child, path, depth + 1)));
+            let kept = map.get(word).map(|child| (word.to_owned(), keep_from(child, path, depth + 1)));
             Value::Object(Map::from_iter(kept))
         }
         (other, _) => other.clone(),

@@ -49,10 +49,7 @@ impl Granted {
     /// A grant of one address from an unnamed range.
     pub fn single(address: IpNet) -> Self {
         Self {
-            address: GrantedAddress {
-                address,
-                gateway: None,
-            },
+            address: GrantedAddress { address, gateway: None },
             second: None,
             range: String::new(),
             attributes: BTreeMap::new(),
@@ -69,11 +66,7 @@ impl Granted {
             let mut both = [&self.address, second];
             both.sort_by_key(|one| one.address.addr().is_ipv6());
             for one in both {
-                let family = if one.address.addr().is_ipv4() {
-                    "ipv4"
-                } else {
-                    "ipv6"
-                };
+                let family = if one.address.addr().is_ipv4() { "ipv4" } else { "ipv6" };
                 fields.insert(family.into(), Value::Object(one.fields()));
             }
         }

@@ -79,8 +79,7 @@ fn operator(rest: &str, first: char) -> Option<(Kind<'_>, usize)> {
         '!' => Operator::NotEqual,
         _ => Operator::Assign,
     };
-    rest.starts_with(operator.text())
-        .then_some((Kind::Operator(operator), 2))
+    rest.starts_with(operator.text()).then_some((Kind::Operator(operator), 2))
 }
 
 fn lone(found: char) -> Problem {

@@ -11,24 +11,19 @@ use super::problem::{Names, Problem};
 
 /// The names in order, or all unknown names and rings.
 pub(crate) fn order(captures: &BTreeMap<String, Capture>) -> Result<Vec<String>, Vec<Diagnostic>> {
-    let unknown = unknown(captures);
-    if !unknown.is_empty() {
-        return Err(unknown);
-    }
+    let mut wrong = unknown(captures);
     let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut waiting: BTreeMap<&str, usize> = BTreeMap::new();
     for (name, capture) in captures {
-        let needed: BTreeSet<&str> = capture.expr.needs().map(|need| need.name.as_str()).collect();
+        let needed = capture.expr.needs().map(|need| need.name.as_str());
+        let needed: BTreeSet<&str> = needed.filter(|need| captures.contains_key(*need)).collect();
         waiting.insert(name, needed.len());
         for need in needed {
             users.entry(need).or_default().push(name);
         }
     }
-    let mut ready: BTreeSet<&str> = waiting
-        .iter()
-        .filter(|(_, needs)| **needs == 0)
-        .map(|(name, _)| *name)
-        .collect();
+    let mut ready: BTreeSet<&str> =
+        waiting.iter().filter(|(_, needs)| **needs == 0).map(|(name, _)| *name).collect();
     let mut sorted = Vec::with_capacity(captures.len());
     while let Some(name) = ready.pop_first() {
         waiting.remove(name);
@@ -42,33 +37,18 @@ pub(crate) fn order(captures: &BTreeMap<String, Capture>) -> Result<Vec<String>,
             }
         }
     }
-    if waiting.is_empty() {
-        Ok(sorted)
-    } else {
-        Err(rings(captures, &waiting))
-    }
+    wrong.extend(rings(captures, &waiting));
+    if wrong.is_empty() { Ok(sorted) } else { Err(wrong) }
 }
 
 fn unknown(captures: &BTreeMap<String, Capture>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for (name, capture) in captures {
-        for need in capture
-            .expr
-            .needs()
-            .filter(|need| !captures.contains_key(&need.name))
-        {
+        for need in capture.expr.needs().filter(|need| !captures.contains_key(&need.name)) {
             // Itself is left out: a capture can't be the answer to its own question.
             let known = Names::of(captures.keys().filter(|other| *other != name).map(String::as_str));
-            let problem = Problem::UnknownCapture {
-                name: need.name.clone(),
-                known,
-            };
-            found.push(Diagnostic::at(
-                Place::Capture(name.clone()),
-                &capture.source,
-                need.at,
-                problem,
-            ));
+            let problem = Problem::UnknownCapture { name: need.name.clone(), known };
+            found.push(Diagnostic::at(Place::Capture(name.clone()), &capture.source, need.at, problem));
         }
     }
     found
@@ -103,9 +83,7 @@ fn next<'a>(
     name: &str,
 ) -> Option<&'a str> {
     let needs = captures.get(name)?.expr.needs();
-    needs
-        .map(|need| need.name.as_str())
-        .find(|need| left.contains_key(need))
+    needs.map(|need| need.name.as_str()).find(|need| left.contains_key(need))
 }
 
 /// The diagnostic of one ring, told from its member that comes first in the alphabet, at the reference that leads on.
@@ -116,23 +94,10 @@ fn ring(
 ) -> Option<Diagnostic> {
     let first = ring.iter().enumerate().min_by_key(|(_, name)| **name)?.0;
     let (before, after) = ring.split_at(first);
-    let mut members: Vec<String> = after
-        .iter()
-        .chain(before)
-        .map(|name| (*name).to_owned())
-        .collect();
+    let mut members: Vec<String> = after.iter().chain(before).map(|name| (*name).to_owned()).collect();
     let name = members.first()?.clone();
     members.push(name.clone());
     let capture = captures.get(&name)?;
-    let at = capture
-        .expr
-        .needs()
-        .find(|need| left.contains_key(need.name.as_str()))?
-        .at;
-    Some(Diagnostic::at(
-        Place::Capture(name),
-        &capture.source,
-        at,
-        Problem::Cycle { members },
-    ))
+    let at = capture.expr.needs().find(|need| left.contains_key(need.name.as_str()))?.at;
+    Some(Diagnostic::at(Place::Capture(name), &capture.source, at, Problem::Cycle { members }))
 }

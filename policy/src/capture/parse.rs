@@ -26,10 +26,7 @@ pub(crate) enum Expr {
     /// `ippool.<name>.allocate`
     Pool { name: String, at: usize },
     /// Anything else: what is done to the input, which is a capture or else the current state.
-    Rule {
-        input: Option<Reference>,
-        action: Action,
-    },
+    Rule { input: Option<Reference>, action: Action },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,18 +36,9 @@ pub(crate) enum Action {
     /// The branch at this path.
     Keep(Path),
     /// The items whose property equals (or not) the value.
-    Select {
-        section: Section,
-        property: Path,
-        equal: bool,
-        value: Operand,
-    },
+    Select { section: Section, property: Path, equal: bool, value: Operand },
     /// All items, with the property set to the value.
-    Set {
-        section: Section,
-        property: Path,
-        value: Operand,
-    },
+    Set { section: Section, property: Path, value: Operand },
 }
 
 /// The right side.
@@ -94,10 +82,9 @@ impl Operand {
             Self::Text(text) => (0, text.clone()),
             Self::Null => (0, "null".into()),
             Self::Current(path) => (path.at(), path.dotted()),
-            Self::Capture(reference, path) => (
-                reference.at,
-                format!("capture.{}.{}", reference.name, path.dotted()),
-            ),
+            Self::Capture(reference, path) => {
+                (reference.at, format!("capture.{}.{}", reference.name, path.dotted()))
+            }
         }
     }
 }
@@ -135,16 +122,12 @@ fn pool(tokens: &[Token<'_>]) -> Result<Option<Expr>, Located> {
     };
     let path = Path::parse(word, token.at)?;
     match (path.word(1), path.word(2), path.len(), tokens.len()) {
-        (Some(name), Some("allocate"), 3, 1) if is_label(name) => Ok(Some(Expr::Pool {
-            name: name.to_owned(),
-            at: token.at,
-        })),
-        (Some(name), Some("allocate"), 3, 1) => Err((
-            token.at + "ippool.".len(),
-            Problem::PoolName {
-                name: name.to_owned(),
-            },
-        )),
+        (Some(name), Some("allocate"), 3, 1) if is_label(name) => {
+            Ok(Some(Expr::Pool { name: name.to_owned(), at: token.at }))
+        }
+        (Some(name), Some("allocate"), 3, 1) => {
+            Err((token.at + "ippool.".len(), Problem::PoolName { name: name.to_owned() }))
+        }
         _ => Err((token.at, Problem::PoolSyntax)),
     }
 }
@@ -157,22 +140,21 @@ pub(crate) fn is_label(name: &str) -> bool {
     inner && ends && name.len() <= 63
 }
 
+/// Whether a capture of this name can be referred to: it is one word of a path.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || ".=!|\":".contains(c))
+}
+
 fn piped(left: &[Token<'_>], pipe: usize) -> Result<Reference, Located> {
-    let [
-        Token {
-            kind: Kind::Word(word),
-            at,
-        },
-    ] = left
-    else {
-        return Err((left.first().map_or(pipe, |token| token.at), Problem::PipeSource));
+    let [Token { kind: Kind::Word(word), at }] = left else {
+        let at = left.first().map_or(pipe, |token| token.at);
+        return Err((at, Problem::PipeSource { found: String::new() }));
     };
     match word.split_once('.') {
-        Some(("capture", name)) if !name.is_empty() && !name.contains('.') => Ok(Reference {
-            name: name.to_owned(),
-            at: *at,
-        }),
-        _ => Err((*at, Problem::PipeSource)),
+        Some(("capture", name)) if !name.is_empty() && !name.contains('.') => {
+            Ok(Reference { name: name.to_owned(), at: *at })
+        }
+        _ => Err((*at, Problem::PipeSource { found: (*word).to_owned() })),
     }
 }
 
@@ -181,29 +163,13 @@ fn rule(input: Option<Reference>, tokens: &[Token<'_>], end: usize) -> Result<Ex
     let (input, action) = match tokens {
         [] => (input, Action::All),
         [only] => alone(input, only)?,
-        [
-            left,
-            Token {
-                kind: Kind::Operator(operator),
-                ..
-            },
-            right,
-        ] => {
+        [left, Token { kind: Kind::Operator(operator), .. }, right] => {
             let (input, path) = target(input, left, *operator)?;
             let (section, property) = Section::split(&path)?;
             let value = operand(right)?;
             let action = match operator {
-                Operator::Assign => Action::Set {
-                    section,
-                    property,
-                    value,
-                },
-                _ => Action::Select {
-                    section,
-                    property,
-                    equal: *operator == Operator::Equal,
-                    value,
-                },
+                Operator::Assign => Action::Set { section, property, value },
+                _ => Action::Select { section, property, equal: *operator == Operator::Equal, value },
             };
             (input, action)
         }
@@ -219,14 +185,7 @@ fn alone(input: Option<Reference>, token: &Token<'_>) -> Result<(Option<Referenc
         Kind::Word("capture") => Err((token.at, Problem::NoCaptureName)),
         Kind::Word(word) if word.contains('.') => {
             let (input, path) = resolve_input(input, Path::parse(word, token.at)?)?;
-            Ok((
-                input,
-                if path.is_empty() {
-                    Action::All
-                } else {
-                    Action::Keep(path)
-                },
-            ))
+            Ok((input, if path.is_empty() { Action::All } else { Action::Keep(path) }))
         }
         Kind::Word(_) | Kind::Quoted(_) => Ok((input, Action::All)),
     }
@@ -247,12 +206,7 @@ fn target(
     };
     let (input, path) = resolve_input(input, Path::parse(word, token.at)?)?;
     match (&input, path.is_empty()) {
-        (Some(reference), true) => Err((
-            token.at,
-            Problem::NoCapturePath {
-                name: reference.name.clone(),
-            },
-        )),
+        (Some(reference), true) => Err((token.at, Problem::NoCapturePath { name: reference.name.clone() })),
         _ => Ok((input, path)),
     }
 }
@@ -272,13 +226,7 @@ fn resolve_input(input: Option<Reference>, path: Path) -> Result<(Option<Referen
 /// Splits a path that begins with `capture` into the name and what follows.
 pub(crate) fn reference(path: &Path) -> Result<(Reference, Path), Located> {
     let name = path.word(1).ok_or((path.at(), Problem::NoCaptureName))?;
-    Ok((
-        Reference {
-            name: name.to_owned(),
-            at: path.at(),
-        },
-        path.skip(2),
-    ))
+    Ok((Reference { name: name.to_owned(), at: path.at() }, path.skip(2)))
 }
 
 fn operand(token: &Token<'_>) -> Result<Operand, Located> {
@@ -311,17 +259,10 @@ fn misplaced(tokens: &[Token<'_>], end: usize) -> Located {
             (second.at, unexpected(second, "'==', '!=', ':=' or the end"))
         }
         [_, _, third, ..] if is_operator(third) => (third.at, unexpected(third, "a value")),
-        [_, _, _, fourth, ..] => (
-            fourth.at,
-            unexpected(fourth, "the end: a rule has one operator and one value"),
-        ),
-        _ => (
-            end,
-            Problem::Unexpected {
-                found: "end".into(),
-                expected: "a value",
-            },
-        ),
+        [_, _, _, fourth, ..] => {
+            (fourth.at, unexpected(fourth, "the end: a rule has one operator and one value"))
+        }
+        _ => (end, Problem::Unexpected { found: "end".into(), expected: "a value" }),
     }
 }
 

@@ -36,29 +36,18 @@ impl Path {
             if text.is_empty() {
                 return Err((at, Problem::EmptySegment));
             }
-            segments.push(Segment {
-                text: text.to_owned(),
-                at,
-            });
+            segments.push(Segment { text: text.to_owned(), at });
             at += text.len() + 1;
         }
         match segments.len() {
-            length if length > LONGEST => Err((
-                start,
-                Problem::PathTooLong {
-                    length,
-                    limit: LONGEST,
-                },
-            )),
+            length if length > LONGEST => Err((start, Problem::PathTooLong { length, limit: LONGEST })),
             _ => Ok(Self { segments }),
         }
     }
 
     /// The path without its first `count` words.
     pub(crate) fn skip(&self, count: usize) -> Self {
-        Self {
-            segments: self.segments.iter().skip(count).cloned().collect(),
-        }
+        Self { segments: self.segments.iter().skip(count).cloned().collect() }
     }
 
     pub(crate) fn word(&self, index: usize) -> Option<&str> {
@@ -102,23 +91,12 @@ impl Path {
         };
         let missing = self.word(depth).unwrap_or_default().to_owned();
         let at = self.segments.get(depth).map_or(self.at(), |segment| segment.at);
-        (
-            at,
-            Problem::NoPath {
-                reached,
-                missing,
-                found,
-            },
-        )
+        (at, Problem::NoPath { reached, missing, found })
     }
 }
 
 fn dotted(segments: &[Segment]) -> String {
-    segments
-        .iter()
-        .map(|segment| segment.text.as_str())
-        .collect::<Vec<_>>()
-        .join(".")
+    segments.iter().map(|segment| segment.text.as_str()).collect::<Vec<_>>().join(".")
 }
 
 /// One step down: a key of a map, an index of a list.
@@ -132,10 +110,7 @@ fn child<'a>(value: &'a Value, word: &str) -> Option<&'a Value> {
 
 /// The word as an index; digits only, since `parse` alone would take `+1`.
 pub(crate) fn index(word: &str) -> Option<usize> {
-    word.bytes()
-        .all(|b| b.is_ascii_digit())
-        .then(|| word.parse().ok())
-        .flatten()
+    word.bytes().all(|b| b.is_ascii_digit()).then(|| word.parse().ok()).flatten()
 }
 
 /// Where a walk ended: `depth` words were good, and led `here`. Items are walked by the hundred to see which have a

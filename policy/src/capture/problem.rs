@@ -31,7 +31,7 @@ pub enum Problem {
     #[error("exactly one property must follow '{section}', not '{property}'")]
     OneProperty { section: &'static str, property: String },
     #[error("only 'capture.<name>' may stand before '|'")]
-    PipeSource,
+    PipeSource { found: String },
     #[error("a rule takes its input from one capture only")]
     TwoInputs,
     #[error("'capture' must be followed by a name")]
@@ -45,17 +45,16 @@ pub enum Problem {
     )]
     PoolName { name: String },
 
+    #[error("nothing can refer to this name: it must have no '.', blank, '\"', '=', '!', '|' or ':' in it")]
+    CaptureName,
+
     // References.
     #[error("unknown capture \"{name}\"; {}", Choice(known))]
     UnknownCapture { name: String, known: Names },
     #[error("captures need each other: {}", Ring(members))]
     Cycle { members: Vec<String> },
     #[error("{}", Missing { reached, missing, found })]
-    NoPath {
-        reached: String,
-        missing: String,
-        found: Found,
-    },
+    NoPath { reached: String, missing: String, found: Found },
     #[error("'{text}' is no path: the current state has no '{first}'")]
     NoValue { text: String, first: String },
     #[error("{path} is {found}, not a single value")]
@@ -63,13 +62,7 @@ pub enum Problem {
 
     // Evaluation.
     #[error("{item} with '{property}{operator}{value}' not found")]
-    NotFound {
-        item: &'static str,
-        property: String,
-        operator: &'static str,
-        value: String,
-        seen: Seen,
-    },
+    NotFound { item: &'static str, property: String, operator: &'static str, value: String, seen: Seen },
     #[error("no {item} to change")]
     NothingToChange { item: &'static str },
     #[error("'{section}' is {found}, not a list")]
@@ -84,10 +77,7 @@ pub enum Problem {
     NotReference { found: String },
     #[error("{path} is {found}: with text around it, a reference must be a single value")]
     NotEmbeddable { path: String, found: Found },
-    #[error(
-        "ipam must be {{pool: <name>}}, and nothing else may stand beside it{}",
-        Beside(beside)
-    )]
+    #[error("ipam must be {{pool: <name>}}, and nothing else may stand beside it{}", Beside(beside))]
     IpamShape { beside: Option<String> },
     #[error("pool \"{pool}\" gave no {family} address")]
     IpamFamily { pool: String, family: &'static str },
@@ -95,6 +85,8 @@ pub enum Problem {
     ReservedName { name: String },
 
     // The document.
+    #[error("{one} and {other} are two names for the same: give one of them")]
+    SameTwice { one: &'static str, other: &'static str },
     #[error("expected {expected}, found {found}")]
     Shape { expected: &'static str, found: Found },
 }
@@ -143,6 +135,9 @@ impl Problem {
             Self::NoValue { text, .. } => {
                 Some(format!("a plain value that contains a dot needs quotes: \"{text}\""))
             }
+            Self::PipeSource { found } | Self::NotReference { found } => {
+                found.strip_prefix("captures.").map(|rest| format!("did you mean 'capture.{rest}'?"))
+            }
             Self::Cycle { .. } => Some("one of them must not use the others".into()),
             _ => None,
         }
@@ -162,10 +157,7 @@ pub struct Names {
 impl Names {
     pub(crate) fn of<'a>(mut names: impl Iterator<Item = &'a str>) -> Self {
         let first = names.by_ref().take(LISTED).map(str::to_owned).collect();
-        Self {
-            first,
-            more: names.count(),
-        }
+        Self { first, more: names.count() }
     }
 
     fn is_empty(&self) -> bool {
@@ -176,11 +168,7 @@ impl Names {
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.first.join(", "))?;
-        if self.more > 0 {
-            write!(f, " and {} more", self.more)
-        } else {
-            Ok(())
-        }
+        if self.more > 0 { write!(f, " and {} more", self.more) } else { Ok(()) }
     }
 }
 
@@ -188,11 +176,7 @@ struct Choice<'a>(&'a Names);
 
 impl fmt::Display for Choice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            write!(f, "there are no others")
-        } else {
-            write!(f, "known: {}", self.0)
-        }
+        if self.0.is_empty() { write!(f, "there are no others") } else { write!(f, "known: {}", self.0) }
     }
 }
 
@@ -216,9 +200,7 @@ struct Beside<'a>(&'a Option<String>);
 
 impl fmt::Display for Beside<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .as_ref()
-            .map_or(Ok(()), |key| write!(f, " (found '{key}')"))
+        self.0.as_ref().map_or(Ok(()), |key| write!(f, " (found '{key}')"))
     }
 }
 
@@ -230,19 +212,12 @@ struct Missing<'a> {
 
 impl fmt::Display for Missing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            reached,
-            missing,
-            found,
-        } = self;
+        let Self { reached, missing, found } = self;
         match found {
             Found::Nothing => write!(f, "{reached} is empty: no '{missing}' in it"),
             Found::List(items) if missing.bytes().all(|b| b.is_ascii_digit()) => {
                 let noun = if *items == 1 { "item" } else { "items" };
-                write!(
-                    f,
-                    "{reached} has only {items} {noun}: no index {missing} (the first is 0)"
-                )
+                write!(f, "{reached} has only {items} {noun}: no index {missing} (the first is 0)")
             }
             Found::List(_) => write!(f, "{reached} is a list: an index must follow, not '{missing}'"),
             Found::Map(keys) if keys.is_empty() => write!(f, "{reached} is empty: no '{missing}' in it"),

@@ -23,12 +23,7 @@ impl Section {
             (Some("routes"), Some("config")) => Self::ConfigRoutes,
             (Some("route-rules"), Some("config")) => Self::RouteRules,
             (Some(root @ ("routes" | "route-rules")), Some(other)) => {
-                return Err((
-                    path.at(),
-                    Problem::UnsupportedKeyword {
-                        keyword: format!("{root}.{other}"),
-                    },
-                ));
+                return Err((path.at(), Problem::UnsupportedKeyword { keyword: format!("{root}.{other}") }));
             }
             (root, _) => {
                 let keyword = root.unwrap_or_default().to_owned();
@@ -37,19 +32,11 @@ impl Section {
         };
         let property = path.skip(section.keys().len());
         match property.len() {
-            0 => Err((
-                path.at(),
-                Problem::NoProperty {
-                    section: section.name(),
-                },
-            )),
+            0 => Err((path.at(), Problem::NoProperty { section: section.name() })),
             1 => Ok((section, property)),
             _ if section == Self::Interfaces => Ok((section, property)),
             _ => {
-                let problem = Problem::OneProperty {
-                    section: section.name(),
-                    property: property.dotted(),
-                };
+                let problem = Problem::OneProperty { section: section.name(), property: property.dotted() };
                 Err((property.at(), problem))
             }
         }
@@ -89,10 +76,7 @@ impl Section {
         match found {
             None | Some(Value::Null) => Ok(&[]),
             Some(Value::Array(items)) => Ok(items),
-            Some(other) => Err(Problem::NotList {
-                section: self.name(),
-                found: Found::of(other),
-            }),
+            Some(other) => Err(Problem::NotList { section: self.name(), found: Found::of(other) }),
         }
     }
 

@@ -43,10 +43,7 @@ pub(crate) fn state() -> Value {
 }
 
 pub(crate) fn lines(captures: &[(&str, &str)]) -> BTreeMap<String, String> {
-    captures
-        .iter()
-        .map(|(name, line)| ((*name).to_owned(), (*line).to_owned()))
-        .collect()
+    captures.iter().map(|(name, line)| ((*name).to_owned(), (*line).to_owned())).collect()
 }
 
 /// Parses and evaluates on state S, with no memory and no grants.
@@ -84,12 +81,7 @@ fn problem(line: &str) -> (usize, Problem) {
 }
 
 fn names(state: &Value) -> Vec<&str> {
-    state["interfaces"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["name"].as_str().unwrap())
-        .collect()
+    state["interfaces"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
 }
 
 fn destinations(state: &Value) -> Vec<&str> {

@@ -1,4 +1,4 @@
-//! The agent's side of a claim: from a wish to an address on the NIC, and back (DESIGN 4).
+//! The agent's side of a claim: from a wish to an address on the NIC, and back (docs/claims.md).
 //!
 //! Level-triggered and without I/O: [`Host::next`] looks at what was read and says the one thing to do
 //! next; the agent does it, tells [`Host::done`], and looks again. A crash between any two leaves
@@ -32,10 +32,7 @@ pub struct ClaimKey {
 
 impl ClaimKey {
     pub fn slot(&self) -> SlotKey {
-        SlotKey {
-            pool: self.pool.clone(),
-            capture: self.capture.clone(),
-        }
+        SlotKey { pool: self.pool.clone(), capture: self.capture.clone() }
     }
 }
 
@@ -144,10 +141,10 @@ pub enum Action {
         node_uid: NodeUid,
         slots: BTreeMap<SlotKey, Slot>,
     },
-    /// Write the request into the own enactment, guarded by its resourceVersion.
-    WriteRequest {
-        key: ClaimKey,
-        request: Request,
+    /// Write these requests into the own enactment, all in one write, guarded by its resourceVersion.
+    WriteRequests {
+        policy: PolicyName,
+        requests: BTreeMap<SlotKey, Request>,
     },
     /// Remove the slot: the end of a release.
     RemoveSlot {
@@ -192,10 +189,7 @@ pub fn confirms(ledger: Option<&Ledger>, id: &RequestId, lease: &Lease) -> bool 
 impl Host {
     /// What a restarted agent knows: its journal.
     pub fn restarted(&self) -> Self {
-        Self {
-            journal: self.journal.clone(),
-            memory: Memory::default(),
-        }
+        Self { journal: self.journal.clone(), memory: Memory::default() }
     }
 
     /// The next thing to do; `None`: nothing until something changes or a server answers.
@@ -218,9 +212,7 @@ impl Host {
     /// The Node is gone: the addresses will be somebody else's after the quarantine (rule 7).
     fn node_gone(&self, seen: &Seen<'_>) -> Option<Action> {
         if !seen.nic.is_empty() {
-            return Some(Action::RemoveFromNic {
-                ips: seen.nic.iter().copied().collect(),
-            });
+            return Some(Action::RemoveFromNic { ips: seen.nic.iter().copied().collect() });
         }
         self.journal.iter().find_map(|(key, record)| match &record.phase {
             Phase::Holding(lease) => Some(journal(key, record, Phase::Parked(lease.clone()))),
@@ -241,33 +233,17 @@ impl Host {
             Phase::Holding(lease) => Some(lease),
             _ => None,
         });
-        let announced = self
-            .memory
-            .announced
-            .iter()
-            .filter(|(key, lease)| is_granted(key, lease, seen, uid));
-        let known = journalled
-            .chain(announced.map(|(_, lease)| lease))
-            .flat_map(|lease| lease.ips.iter());
+        let announced = self.memory.announced.iter().filter(|(key, lease)| is_granted(key, lease, seen, uid));
+        let known = journalled.chain(announced.map(|(_, lease)| lease)).flat_map(|lease| lease.ips.iter());
         let shows: BTreeSet<IpAddr> = seen.nic.iter().chain(known).copied().collect();
-        let said = seen
-            .state
-            .is_some_and(|state| state.node_uid == *uid && state.shows == shows);
+        let said = seen.state.is_some_and(|state| state.node_uid == *uid && state.shows == shows);
         let due = !self.memory.reported || seen.refresh || !said;
-        due.then(|| Action::Report {
-            node_uid: uid.clone(),
-            shows,
-        })
+        due.then(|| Action::Report { node_uid: uid.clone(), shows })
     }
 
     /// A marked address that neither the journal nor the own enactment knows is taken off (rule 7).
     fn unknown_on_nic(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
-        let ips: Vec<IpAddr> = seen
-            .nic
-            .iter()
-            .filter(|ip| !self.knows(**ip, seen, uid))
-            .copied()
-            .collect();
+        let ips: Vec<IpAddr> = seen.nic.iter().filter(|ip| !self.knows(**ip, seen, uid)).copied().collect();
         (!ips.is_empty()).then_some(Action::RemoveFromNic { ips })
     }
 
@@ -276,28 +252,18 @@ impl Host {
             .journal
             .values()
             .any(|record| matches!(&record.phase, Phase::Holding(lease) if lease.ips.contains(&ip)));
-        let own = seen
-            .enactments
-            .values()
-            .filter(|enactment| enactment.node_uid == *uid);
+        let own = seen.enactments.values().filter(|enactment| enactment.node_uid == *uid);
         journalled
             || own.flat_map(|enactment| enactment.slots.values()).any(|slot| {
                 let granted = slot.grant.as_ref().map(|grant| &grant.lease);
                 let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
-                granted
-                    .into_iter()
-                    .chain(held)
-                    .any(|lease| lease.ips.contains(&ip))
+                granted.into_iter().chain(held).any(|lease| lease.ips.contains(&ip))
             })
     }
 
     fn claims(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
         let mut keys: BTreeSet<ClaimKey> = self.journal.keys().chain(seen.wants.keys()).cloned().collect();
-        for enactment in seen
-            .enactments
-            .values()
-            .filter(|enactment| enactment.node_uid == *uid)
-        {
+        for enactment in seen.enactments.values().filter(|enactment| enactment.node_uid == *uid) {
             keys.extend(enactment.slots.keys().map(|slot| ClaimKey {
                 policy: enactment.policy.clone(),
                 pool: slot.pool.clone(),
@@ -322,10 +288,9 @@ impl Host {
     fn asks_again(&self, key: &ClaimKey, action: &Action) -> bool {
         match action {
             Action::Confirm { lease, .. } => self.memory.doubted.get(key) == Some(lease),
-            Action::Inherit { .. } => self
-                .journal
-                .get(key)
-                .is_some_and(|record| matches!(record.phase, Phase::Parked(_))),
+            Action::Inherit { .. } => {
+                self.journal.get(key).is_some_and(|record| matches!(record.phase, Phase::Parked(_)))
+            }
             _ => false,
         }
     }
@@ -335,18 +300,11 @@ impl Host {
     fn finished_enactment(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
         seen.enactments.values().find_map(|enactment| {
             let of_policy = |key: &&ClaimKey| key.policy == enactment.policy;
-            let records = || {
-                self.journal
-                    .iter()
-                    .filter(|(key, _)| of_policy(key))
-                    .map(|(_, record)| record)
-            };
+            let records = || self.journal.iter().filter(|(key, _)| of_policy(key)).map(|(_, record)| record);
             let finished = if enactment.node_uid == *uid {
                 let wanted = seen.wants.keys().any(|key| key.policy == enactment.policy);
-                let idle = enactment
-                    .slots
-                    .values()
-                    .all(|slot| slot.request.is_none() && slot.grant.is_none());
+                let idle =
+                    enactment.slots.values().all(|slot| slot.request.is_none() && slot.grant.is_none());
                 idle && records().next().is_none() && (!wanted || enactment.deleting.is_some())
             } else {
                 // Parked claims ask again under the id they inherited.
@@ -358,10 +316,7 @@ impl Host {
                 records().any(inherited) && records().all(|record| record.node_uid == *uid)
             };
             let node_uid = enactment.node_uid.clone();
-            finished.then(|| Action::DropEnactment {
-                policy: enactment.policy.clone(),
-                node_uid,
-            })
+            finished.then(|| Action::DropEnactment { policy: enactment.policy.clone(), node_uid })
         })
     }
 
@@ -414,40 +369,25 @@ impl Host {
                     if *outcome == Outcome::Asserted {
                         return None;
                     }
-                    record.phase = Phase::Asking {
-                        declined: BTreeMap::new(),
-                    };
+                    record.phase = Phase::Asking { declined: BTreeMap::new() };
                 }
-                Some(Action::Journal {
-                    key: key.clone(),
-                    record: Some(record),
-                })
+                Some(Action::Journal { key: key.clone(), record: Some(record) })
             }
-            (Action::Inherit { key, .. }, Outcome::NotOurs) => Some(Action::Journal {
-                key: key.clone(),
-                record: None,
-            }),
+            (Action::Inherit { key, .. }, Outcome::NotOurs) => {
+                Some(Action::Journal { key: key.clone(), record: None })
+            }
             _ => None,
         }
     }
 }
 
 fn journal(key: &ClaimKey, record: &Record, phase: Phase) -> Action {
-    Action::Journal {
-        key: key.clone(),
-        record: Some(Record {
-            phase,
-            ..record.clone()
-        }),
-    }
+    Action::Journal { key: key.clone(), record: Some(Record { phase, ..record.clone() }) }
 }
 
 fn add_missing(key: &ClaimKey, lease: &Lease, seen: &Seen<'_>) -> Option<Action> {
     let missing = lease.ips.iter().any(|ip| !seen.nic.contains(ip));
-    missing.then(|| Action::AddToNic {
-        key: key.clone(),
-        lease: lease.clone(),
-    })
+    missing.then(|| Action::AddToNic { key: key.clone(), lease: lease.clone() })
 }
 
 fn on_nic(ips: &[IpAddr], seen: &Seen<'_>) -> Option<Action> {
@@ -457,23 +397,14 @@ fn on_nic(ips: &[IpAddr], seen: &Seen<'_>) -> Option<Action> {
 
 /// Does the own enactment still grant this? What is granted no more is announced no more.
 fn is_granted(key: &ClaimKey, lease: &Lease, seen: &Seen<'_>, uid: &NodeUid) -> bool {
-    let own = seen
-        .enactments
-        .get(&key.policy)
-        .filter(|enactment| enactment.node_uid == *uid);
-    let grant = own
-        .and_then(|own| own.slots.get(&key.slot()))
-        .and_then(|slot| slot.grant.as_ref());
+    let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
+    let grant = own.and_then(|own| own.slots.get(&key.slot())).and_then(|slot| slot.grant.as_ref());
     grant.is_some_and(|grant| grant.lease == *lease)
 }
 
 /// Is this refusal about something other than the end of a release?
 fn is_refused(slot: &Slot, reason: RefusalReason) -> bool {
     slot.refused.as_ref().is_some_and(|refused| {
-        refused.reason == reason
-            && slot
-                .request
-                .as_ref()
-                .is_some_and(|request| request.id == refused.id)
+        refused.reason == reason && slot.request.as_ref().is_some_and(|request| request.id == refused.id)
     })
 }

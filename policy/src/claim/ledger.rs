@@ -136,11 +136,7 @@ impl Ledger {
     }
 
     pub fn guard(&self) -> Guard {
-        Guard {
-            pool: self.pool.clone(),
-            sequence: self.sequence,
-            hold: self.hold,
-        }
+        Guard { pool: self.pool.clone(), sequence: self.sequence, hold: self.hold }
     }
 
     /// Must it be rebuilt before anything else is done with it?
@@ -155,18 +151,12 @@ impl Ledger {
 
     /// What this id holds, in address order.
     pub fn held_by<'a>(&'a self, id: &'a RequestId) -> impl Iterator<Item = IpAddr> + 'a {
-        self.allocations
-            .iter()
-            .filter(move |(_, entry)| entry.is_held_by(id))
-            .map(|(ip, _)| *ip)
+        self.allocations.iter().filter(move |(_, entry)| entry.is_held_by(id)).map(|(ip, _)| *ip)
     }
 
     /// Does this id hold every address of the lease, in this very pool?
     pub fn backs(&self, id: &RequestId, lease: &Lease) -> bool {
         lease.pool == self.pool
-            && lease
-                .ips
-                .iter()
-                .all(|ip| self.allocations.get(ip).is_some_and(|entry| entry.is_held_by(id)))
+            && lease.ips.iter().all(|ip| self.allocations.get(ip).is_some_and(|entry| entry.is_held_by(id)))
     }
 }

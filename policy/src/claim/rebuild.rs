@@ -43,7 +43,7 @@ struct Candidate {
 
 /// Rebuilds a ledger from what enactments and hosts say.
 pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>, now: Time) -> Rebuilt {
-    let asserted = claims(name, facts.enactments)
+    let asserted = claims(name, &facts.enactments)
         .filter(|(.., standing)| *standing == Standing::Held)
         .flat_map(|(_, _, request, lease, _)| lease.ips.iter().map(|ip| (request.id.clone(), *ip)))
         .collect();
@@ -58,31 +58,23 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
         lost: Vec::new(),
         outside: Vec::new(),
     };
-    let listings = Listings::new(ledger, facts.enactments);
+    let listings = Listings::new(ledger, &facts.enactments);
     for (ip, entry) in &ledger.allocations {
         work.recorded(*ip, entry, listings.has(*ip, entry));
     }
-    for (enactment, key, request, lease, standing) in claims(name, facts.enactments) {
+    for (enactment, key, request, lease, standing) in claims(name, &facts.enactments) {
         work.claimed(enactment, key, request, lease, standing);
     }
     work.one_address_per_id();
     work.observed();
     let next = Ledger {
-        sequence: highest(ledger, name, facts.enactments).saturating_add(SEQUENCE_LEAP),
+        sequence: highest(ledger, name, &facts.enactments).saturating_add(SEQUENCE_LEAP),
         rebuilt_for: Some(ledger.pool.clone()),
         offsets_agree: true,
-        allocations: work
-            .winners
-            .into_iter()
-            .map(|(ip, winner)| (ip, winner.entry))
-            .collect(),
+        allocations: work.winners.into_iter().map(|(ip, winner)| (ip, winner.entry)).collect(),
         ..ledger.clone()
     };
-    Rebuilt {
-        ledger: next,
-        lost: work.lost,
-        outside: work.outside,
-    }
+    Rebuilt { ledger: next, lost: work.lost, outside: work.outside }
 }
 
 /// What a pool on hold learns from its holders' journals (rule 6): asserted sequences decide, and grants
@@ -98,23 +90,20 @@ pub fn reassert(
     let hold = ledger.hold?;
     let mut next = ledger.clone();
     let mut asserted = BTreeMap::new();
-    for (enactment, key, request, lease, standing) in claims(name, facts.enactments) {
-        if standing != Standing::Held || !facts.is_live(&enactment.node, &enactment.node_uid) {
+    for (enactment, key, request, lease, standing) in claims(name, &facts.enactments) {
+        if standing != Standing::Held {
             continue;
         }
+        // A Node that vanished meanwhile counts too: its host has a quarantine to hear of it, which begins
+        // when its entry is tended (rule 4). But nothing is given back to it.
+        let live = facts.is_live(&enactment.node, &enactment.node_uid);
         for ip in &lease.ips {
             let claimed = entry_for(enactment, key, request, lease, now);
             match next.allocations.get(ip) {
                 Some(entry) if entry.request.as_ref() == Some(&request.id) => {
-                    if !entry.is_held() || entry.node_uid != enactment.node_uid {
-                        next.allocations.insert(
-                            *ip,
-                            Entry {
-                                since: entry.since,
-                                kind: entry.kind,
-                                ..claimed
-                            },
-                        );
+                    if live && (!entry.is_held() || entry.node_uid != enactment.node_uid) {
+                        next.allocations
+                            .insert(*ip, Entry { since: entry.since, kind: entry.kind, ..claimed });
                     }
                 }
                 Some(entry) if entry.sequence >= lease.sequence => {}
@@ -127,19 +116,13 @@ pub fn reassert(
     }
     set_aside_others(&mut next, &asserted, &facts.by_node(), hold.until);
     if now >= hold.until {
-        for state in facts
-            .states
-            .iter()
-            .filter(|state| facts.is_live(&state.node, &state.node_uid))
-        {
+        for state in facts.states.iter().filter(|state| facts.is_live(&state.node, &state.node_uid)) {
             for ip in state.shows.iter().filter(|ip| pool.contains(**ip)) {
                 let until = now.saturating_add(pool.quarantine());
-                next.allocations
-                    .entry(*ip)
-                    .or_insert_with(|| shown_by(state, ledger.sequence, until, now));
+                next.allocations.entry(*ip).or_insert_with(|| shown_by(state, ledger.sequence, until, now));
             }
         }
-        next.sequence = highest(ledger, name, facts.enactments).saturating_add(SEQUENCE_LEAP);
+        next.sequence = highest(ledger, name, &facts.enactments).saturating_add(SEQUENCE_LEAP);
         next.hold = None;
     } else if next != *ledger {
         next.sequence = next.sequence.saturating_add(1);
@@ -160,11 +143,7 @@ fn shown_by(state: &HostState, sequence: u64, until: Time, now: Time) -> Entry {
         sequence,
         since: now,
         kind: EntryKind::Dynamic,
-        state: EntryState::Quarantined(Quarantine {
-            until,
-            reason: QuarantineReason::Observed,
-            witness,
-        }),
+        state: EntryState::Quarantined(Quarantine { until, reason: QuarantineReason::Observed, witness }),
     }
 }
 
@@ -222,11 +201,7 @@ pub fn inherit(ledger: &Ledger, id: &RequestId, lease: &Lease, uid: &NodeUid) ->
             changed = true;
         }
     }
-    if changed {
-        Inheritance::Write(next)
-    } else {
-        Inheritance::Done
-    }
+    if changed { Inheritance::Write(next) } else { Inheritance::Done }
 }
 
 struct Work<'a> {
@@ -248,14 +223,7 @@ impl Work<'_> {
         if entry.is_held() && !listed {
             entry.state = self.quarantined(&entry, QuarantineReason::Orphan);
         }
-        self.winners.insert(
-            ip,
-            Candidate {
-                standing: Standing::Recorded,
-                listed,
-                entry,
-            },
-        );
+        self.winners.insert(ip, Candidate { standing: Standing::Recorded, listed, entry });
     }
 
     fn claimed(
@@ -285,14 +253,7 @@ impl Work<'_> {
                     };
                     let listed = winner.listed || standing == Standing::Held;
                     let standing = winner.standing.max(standing);
-                    self.winners.insert(
-                        *ip,
-                        Candidate {
-                            standing,
-                            listed,
-                            entry,
-                        },
-                    );
+                    self.winners.insert(*ip, Candidate { standing, listed, entry });
                 }
                 Some(winner) if (winner.entry.sequence, winner.standing) >= (entry.sequence, standing) => {
                     self.lost.push((request.id.clone(), *ip));
@@ -302,14 +263,7 @@ impl Work<'_> {
                         self.lost.push((id, *ip));
                     }
                     let listed = standing == Standing::Held;
-                    self.winners.insert(
-                        *ip,
-                        Candidate {
-                            standing,
-                            listed,
-                            entry,
-                        },
-                    );
+                    self.winners.insert(*ip, Candidate { standing, listed, entry });
                 }
             }
         }
@@ -320,11 +274,7 @@ impl Work<'_> {
         let mut best: BTreeMap<(RequestId, bool), (bool, u64, IpAddr)> = BTreeMap::new();
         for (ip, winner) in self.winners.iter().filter(|(_, winner)| winner.entry.is_held()) {
             let Some(id) = &winner.entry.request else { continue };
-            let rank = (
-                self.asserted.contains(&(id.clone(), *ip)),
-                winner.entry.sequence,
-                *ip,
-            );
+            let rank = (self.asserted.contains(&(id.clone(), *ip)), winner.entry.sequence, *ip);
             let place = best.entry((id.clone(), ip.is_ipv4())).or_insert(rank);
             *place = rank.max(*place);
         }
@@ -334,8 +284,7 @@ impl Work<'_> {
             .filter(|(_, winner)| winner.entry.is_held())
             .filter(|(ip, winner)| {
                 let id = winner.entry.request.clone();
-                id.and_then(|id| best.get(&(id, ip.is_ipv4())))
-                    .is_none_or(|(_, _, best)| best != *ip)
+                id.and_then(|id| best.get(&(id, ip.is_ipv4()))).is_none_or(|(_, _, best)| best != *ip)
             })
             .map(|(ip, _)| *ip)
             .collect();
@@ -347,41 +296,26 @@ impl Work<'_> {
     /// What live hosts show inside the ranges is in use, whoever says otherwise; only `holds` or a listed
     /// entry outranks it.
     fn observed(&mut self) {
-        for state in self.facts.states {
+        for state in &self.facts.states {
             if !self.facts.is_live(&state.node, &state.node_uid) {
                 continue;
             }
             for ip in state.shows.iter().filter(|ip| self.pool.contains(**ip)) {
-                if self
-                    .winners
-                    .get(ip)
-                    .is_some_and(|winner| self.outranks(winner, *ip, state))
-                {
+                if self.winners.get(ip).is_some_and(|winner| self.outranks(winner, *ip, state)) {
                     continue;
                 }
                 // A predecessor's entry keeps its id: the journal of the Node re-created under this name may
                 // prove that it is its own (rule 7).
                 let until = self.now.saturating_add(self.pool.quarantine());
-                let recorded = self
-                    .winners
-                    .get(ip)
-                    .filter(|winner| winner.standing == Standing::Recorded);
+                let recorded = self.winners.get(ip).filter(|winner| winner.standing == Standing::Recorded);
                 let before = recorded
                     .map(|winner| &winner.entry)
                     .filter(|entry| entry.node == state.node && entry.is_recoverable());
-                let mut entry = before
-                    .cloned()
-                    .unwrap_or_else(|| shown_by(state, self.ledger.sequence, until, self.now));
+                let mut entry =
+                    before.cloned().unwrap_or_else(|| shown_by(state, self.ledger.sequence, until, self.now));
                 entry.node_uid = state.node_uid.clone();
                 entry.state = self.quarantined(&entry, QuarantineReason::Observed);
-                self.winners.insert(
-                    *ip,
-                    Candidate {
-                        standing: Standing::Recorded,
-                        listed: true,
-                        entry,
-                    },
-                );
+                self.winners.insert(*ip, Candidate { standing: Standing::Recorded, listed: true, entry });
             }
         }
     }
@@ -410,38 +344,29 @@ impl Work<'_> {
     }
 
     fn quarantined(&self, entry: &Entry, reason: QuarantineReason) -> EntryState {
-        begin(
-            entry,
-            reason,
-            &self.states,
-            self.now.saturating_add(self.pool.quarantine()),
-        )
+        begin(entry, reason, &self.states, self.now.saturating_add(self.pool.quarantine()))
     }
 }
 
 /// Every address that a wanting request of this pool holds by its journal, or else was granted.
 fn claims<'a>(
     pool: &'a PoolName,
-    enactments: &'a [Enactment],
+    enactments: &'a [&'a Enactment],
 ) -> impl Iterator<Item = (&'a Enactment, &'a SlotKey, &'a Request, &'a Lease, Standing)> {
-    enactments.iter().flat_map(move |enactment| {
-        enactment
-            .slots
-            .iter()
-            .filter(move |(key, _)| key.pool == *pool)
-            .filter_map(move |(key, slot)| {
-                let request = slot.request.as_ref().filter(|request| request.want)?;
-                if let Some(lease) = &request.holds {
-                    return Some((enactment, key, request, lease, Standing::Held));
-                }
-                let grant = slot.grant.as_ref().filter(|grant| grant.id == request.id)?;
-                Some((enactment, key, request, &grant.lease, Standing::Granted))
-            })
+    enactments.iter().copied().flat_map(move |enactment| {
+        enactment.slots.iter().filter(move |(key, _)| key.pool == *pool).filter_map(move |(key, slot)| {
+            let request = slot.request.as_ref().filter(|request| request.want)?;
+            if let Some(lease) = &request.holds {
+                return Some((enactment, key, request, lease, Standing::Held));
+            }
+            let grant = slot.grant.as_ref().filter(|grant| grant.id == request.id)?;
+            Some((enactment, key, request, &grant.lease, Standing::Granted))
+        })
     })
 }
 
 /// The highest sequence anybody has spoken of.
-fn highest(ledger: &Ledger, pool: &PoolName, enactments: &[Enactment]) -> u64 {
+fn highest(ledger: &Ledger, pool: &PoolName, enactments: &[&Enactment]) -> u64 {
     let asserted = enactments
         .iter()
         .flat_map(|enactment| enactment.slots.iter())
@@ -465,11 +390,7 @@ fn entry_for(enactment: &Enactment, key: &SlotKey, request: &Request, lease: &Le
         request: Some(request.id.clone()),
         sequence: lease.sequence,
         since: now,
-        kind: if request.literal.is_some() {
-            EntryKind::Static
-        } else {
-            EntryKind::Dynamic
-        },
+        kind: if request.literal.is_some() { EntryKind::Static } else { EntryKind::Dynamic },
         state: EntryState::Held,
     }
 }

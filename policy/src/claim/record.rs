@@ -38,13 +38,7 @@ pub struct Request {
 
 impl Request {
     pub fn new(id: RequestId) -> Self {
-        Self {
-            id,
-            want: true,
-            holds: None,
-            declined: BTreeMap::new(),
-            literal: None,
-        }
+        Self { id, want: true, holds: None, declined: BTreeMap::new(), literal: None }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Serving claims: one function, two callers (DESIGN 4). The controller serves a batch, an agent without
+//! Serving claims: one function, two callers (docs/claims.md). The controller serves a batch, an agent without
 //! a controller serves itself; both write what comes out in one write guarded by [`super::Guard`].
 //!
 //! Cost: O(ledger) once per batch to index it, then O(log n) per request; one ledger write per batch and
@@ -37,6 +37,8 @@ pub struct Answer {
     pub key: SlotKey,
     pub id: RequestId,
     pub want: bool,
+    /// The grant that the server saw: a late answer must not undo a later one.
+    pub replaces: Option<Grant>,
     pub reply: Reply,
 }
 
@@ -47,14 +49,15 @@ pub enum Reply {
 }
 
 impl Answer {
-    /// May it be written into this slot? The JSON patch tests the same: the enactment's UID, the id, want.
+    /// May it be written into this slot? The JSON patch tests the same: the enactment's UID, the id, want,
+    /// and the grant that it replaces.
     pub fn fits(&self, enactment: &Enactment) -> bool {
+        let asks = |request: &Request| request.id == self.id && request.want == self.want;
         enactment.uid == self.enactment
             && enactment
                 .slots
                 .get(&self.key)
-                .and_then(|slot| slot.request.as_ref())
-                .is_some_and(|request| request.id == self.id && request.want == self.want)
+                .is_some_and(|slot| slot.request.as_ref().is_some_and(asks) && slot.grant == self.replaces)
     }
 
     /// The slot with this answer in it.
@@ -88,37 +91,60 @@ pub struct Served {
 /// Serves requests to one pool.
 pub fn serve(ledger: &Ledger, pool: &Pool, barred: &Barred, asked: &[Asked<'_>], now: Time) -> Served {
     if asked.iter().any(|ask| asserts_later(ledger, ask)) {
-        return Served {
-            went_back: true,
-            ..Served::default()
-        };
+        return Served { went_back: true, ..Served::default() };
     }
-    let mut batch = Batch::new(ledger, pool, barred, now);
-    let mut served = Served::default();
+    let mut desk = Desk { batch: Batch::new(ledger, pool, barred, now), served: Served::default() };
     // Holders before waiters (rule 5), in a batch too: what a journal names must not be given to the one
     // who happened to ask first.
     let holds =
         |ask: &&Asked<'_>| requested(ask).is_some_and(|request| request.want && request.holds.is_some());
     let (holders, waiters): (Vec<&Asked<'_>>, Vec<&Asked<'_>>) = asked.iter().partition(holds);
-    for ask in holders.into_iter().chain(waiters) {
-        let Some(slot) = ask.enactment.slots.get(ask.key) else {
-            continue;
-        };
-        let Some(request) = &slot.request else { continue };
-        let reply = match batch.reply(ask, request) {
-            Outcome::Reply(reply) => reply,
-            Outcome::Reread => {
-                served.reread.push((ask.enactment.uid.clone(), ask.key.clone()));
-                continue;
+    desk.serve(&holders);
+    for together in waiters.chunk_by(|one, other| one.enactment.uid == other.enactment.uid) {
+        desk.serve(together);
+    }
+    Served { ledger: desk.batch.into_ledger(), ..desk.served }
+}
+
+/// A batch, and what has come of it so far.
+struct Desk<'a> {
+    batch: Batch<'a>,
+    served: Served,
+}
+
+impl Desk<'_> {
+    /// Of the requests that stand in one enactment all are given what is new to them, or none (rule 1):
+    /// otherwise two nodes could each wait for ever for what the other has.
+    fn serve(&mut self, together: &[&Asked<'_>]) {
+        let mut replies = Vec::new();
+        for ask in together {
+            let Some(request) = requested(ask) else { continue };
+            match self.batch.reply(ask, request) {
+                Outcome::Reply(reply) => replies.push((ask, request, reply)),
+                Outcome::Reread => self.served.reread.push((ask.enactment.uid.clone(), ask.key.clone())),
+                Outcome::Wait => {}
             }
-            Outcome::Wait => continue,
-        };
-        if !already_says(slot, &reply) {
-            served.answers.push(answer(ask, request, reply));
+        }
+        let lacking = replies.iter().find_map(|(.., reply)| no_address(reply).map(str::to_owned));
+        let taken_back = self.batch.decide(lacking.is_none());
+        for (ask, request, mut reply) in replies {
+            if let Some(lacking) = lacking.as_ref().filter(|_| taken_back.contains(&request.id)) {
+                let message = format!("all captures of policy {} or none: {lacking}", ask.enactment.policy);
+                reply = refuse(request, RefusalReason::NoAddress, message);
+            }
+            let said = ask.enactment.slots.get(ask.key).is_some_and(|slot| already_says(slot, &reply));
+            if !said {
+                self.served.answers.push(answer(ask, request, reply));
+            }
         }
     }
-    served.ledger = batch.into_ledger();
-    served
+}
+
+fn no_address(reply: &Reply) -> Option<&str> {
+    match reply {
+        Reply::Refuse(refusal) if refusal.reason == RefusalReason::NoAddress => Some(&refusal.message),
+        _ => None,
+    }
 }
 
 /// Answers requests to a pool that does not exist: what was let go is gone, the rest is refused.
@@ -134,11 +160,7 @@ pub fn serve_without_pool(asked: &[Asked<'_>]) -> Vec<Answer> {
             continue;
         }
         let reply = if request.want {
-            refuse(
-                request,
-                RefusalReason::NoSuchPool,
-                format!("no pool named {}", ask.key.pool),
-            )
+            refuse(request, RefusalReason::NoSuchPool, format!("no pool named {}", ask.key.pool))
         } else {
             released(request)
         };
@@ -151,26 +173,16 @@ pub fn serve_without_pool(asked: &[Asked<'_>]) -> Vec<Answer> {
 
 /// Does a holder know more than this ledger does? Then the store went back in time (rule 6).
 fn asserts_later(ledger: &Ledger, ask: &Asked<'_>) -> bool {
-    let Some(Request {
-        id,
-        want: true,
-        holds: Some(lease),
-        ..
-    }) = requested(ask)
-    else {
+    let Some(Request { id, want: true, holds: Some(lease), .. }) = requested(ask) else {
         return false;
     };
     if !ask.live || ledger.hold.is_some() || lease.pool != ledger.pool {
         return false;
     }
     lease.sequence > ledger.sequence
-        || lease
-            .ips
-            .iter()
-            .filter_map(|ip| ledger.allocations.get(ip))
-            .any(|entry| {
-                entry.is_held() && entry.request.as_ref() != Some(id) && entry.sequence < lease.sequence
-            })
+        || lease.ips.iter().filter_map(|ip| ledger.allocations.get(ip)).any(|entry| {
+            entry.is_held() && entry.request.as_ref() != Some(id) && entry.sequence < lease.sequence
+        })
 }
 
 fn requested<'a>(ask: &Asked<'a>) -> Option<&'a Request> {
@@ -183,6 +195,7 @@ fn answer(ask: &Asked<'_>, request: &Request, reply: Reply) -> Answer {
         key: ask.key.clone(),
         id: request.id.clone(),
         want: request.want,
+        replaces: ask.enactment.slots.get(ask.key).and_then(|slot| slot.grant.clone()),
         reply,
     }
 }
@@ -195,11 +208,7 @@ fn already_says(slot: &Slot, reply: &Reply) -> bool {
 }
 
 fn refuse(request: &Request, reason: RefusalReason, message: String) -> Reply {
-    Reply::Refuse(Refusal {
-        id: request.id.clone(),
-        reason,
-        message,
-    })
+    Reply::Refuse(Refusal { id: request.id.clone(), reason, message })
 }
 
 fn released(request: &Request) -> Reply {

@@ -14,11 +14,11 @@ use super::names::{NodeName, NodeUid, RequestId};
 use super::record::{Enactment, HostState, Time};
 
 /// What the API server says, read after the ledger.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Facts<'a> {
     pub nodes: &'a BTreeMap<NodeName, NodeUid>,
-    pub enactments: &'a [Enactment],
-    pub states: &'a [HostState],
+    pub enactments: Vec<&'a Enactment>,
+    pub states: Vec<&'a HostState>,
     /// Nodes whose deletion was seen happening: they don't count towards the brake.
     pub witnessed: &'a BTreeSet<NodeUid>,
     /// The administrator's word for a batch of this size (`nmstate.io/confirm-release`).
@@ -33,15 +33,12 @@ impl Facts<'_> {
 
     /// Every address that the host of a live Node shows.
     fn shown(&self) -> BTreeSet<IpAddr> {
-        let live = self
-            .states
-            .iter()
-            .filter(|state| self.is_live(&state.node, &state.node_uid));
+        let live = self.states.iter().filter(|state| self.is_live(&state.node, &state.node_uid));
         live.flat_map(|state| state.shows.iter().copied()).collect()
     }
 
     pub(super) fn by_node(&self) -> States<'_> {
-        self.states.iter().map(|state| (&state.node_uid, state)).collect()
+        self.states.iter().map(|state| (&state.node_uid, *state)).collect()
     }
 }
 
@@ -51,11 +48,7 @@ pub(super) type States<'a> = BTreeMap<&'a NodeUid, &'a HostState>;
 /// A quarantine that begins now; the stamp it notes is the report that the agent's word must follow.
 pub(super) fn begin(entry: &Entry, reason: QuarantineReason, states: &States<'_>, until: Time) -> EntryState {
     let witness = states.get(&entry.node_uid).map(|state| state.stamp.clone());
-    EntryState::Quarantined(Quarantine {
-        until,
-        reason,
-        witness,
-    })
+    EntryState::Quarantined(Quarantine { until, reason, witness })
 }
 
 /// What one look at a ledger comes to.
@@ -90,15 +83,8 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
     if ledger.needs_rebuild() || ledger.hold.is_some() || ledger.deleting {
         return tended;
     }
-    let listings = Listings::new(ledger, facts.enactments);
-    let look = Look {
-        ledger,
-        facts,
-        listings,
-        states: facts.by_node(),
-        shown: facts.shown(),
-        now,
-    };
+    let listings = Listings::new(ledger, &facts.enactments);
+    let look = Look { ledger, facts, listings, states: facts.by_node(), shown: facts.shown(), now };
     tended.braked = look.brake();
     let mut next = ledger.clone();
     for (ip, entry) in &ledger.allocations {
@@ -114,13 +100,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
                     tended.ask_word.insert(entry.node.clone());
                 }
                 let state = begin(entry, reason, &look.states, now.saturating_add(quarantine));
-                next.allocations.insert(
-                    *ip,
-                    Entry {
-                        state,
-                        ..entry.clone()
-                    },
-                );
+                next.allocations.insert(*ip, Entry { state, ..entry.clone() });
                 tended.quarantined.push(*ip);
             }
             Verdict::Free => {
@@ -148,10 +128,7 @@ pub fn may_finish<'a>(
         return false;
     };
     enactment.slots.iter().all(|(key, slot)| {
-        let ids = [
-            slot.request.as_ref().map(|r| &r.id),
-            slot.grant.as_ref().map(|g| &g.id),
-        ];
+        let ids = [slot.request.as_ref().map(|r| &r.id), slot.grant.as_ref().map(|g| &g.id)];
         match ledger_of(&key.pool) {
             Some(ledger) if ledger.needs_rebuild() || ledger.hold.is_some() => false,
             Some(ledger) => !ledger
@@ -207,10 +184,7 @@ impl Look<'_> {
         }
         // What was set aside for another reason has now lost its Node: its host gets a whole quarantine to
         // hear of it, as any other.
-        let vanished = matches!(
-            quarantine.reason,
-            QuarantineReason::Orphan | QuarantineReason::Observed
-        );
+        let vanished = matches!(quarantine.reason, QuarantineReason::Orphan | QuarantineReason::Observed);
         if !live && vanished {
             return Verdict::Quarantine(QuarantineReason::NodeGone);
         }
@@ -248,36 +222,23 @@ pub(super) struct Listings {
 }
 
 impl Listings {
-    pub(super) fn new(ledger: &Ledger, enactments: &[Enactment]) -> Self {
-        let mut listings = Self {
-            granted: BTreeSet::new(),
-            wanted: BTreeSet::new(),
-            first: BTreeMap::new(),
-        };
+    pub(super) fn new(ledger: &Ledger, enactments: &[&Enactment]) -> Self {
+        let mut listings = Self { granted: BTreeSet::new(), wanted: BTreeSet::new(), first: BTreeMap::new() };
         for enactment in enactments {
             for slot in enactment.slots.values() {
                 if let Some(grant) = &slot.grant {
-                    let keys = grant
-                        .lease
-                        .ips
-                        .iter()
-                        .map(|ip| (enactment.node_uid.clone(), grant.id.clone(), *ip));
+                    let keys =
+                        grant.lease.ips.iter().map(|ip| (enactment.node_uid.clone(), grant.id.clone(), *ip));
                     listings.granted.extend(keys);
                 }
                 if let Some(request) = slot.request.as_ref().filter(|request| request.want) {
-                    listings
-                        .wanted
-                        .insert((enactment.node_uid.clone(), request.id.clone()));
+                    listings.wanted.insert((enactment.node_uid.clone(), request.id.clone()));
                 }
             }
         }
         // Held ones first: a wish stands for what is held, and for what is quarantined only if nothing is.
         for held in [true, false] {
-            for (ip, entry) in ledger
-                .allocations
-                .iter()
-                .filter(|(_, entry)| entry.is_held() == held)
-            {
+            for (ip, entry) in ledger.allocations.iter().filter(|(_, entry)| entry.is_held() == held) {
                 if let Some(id) = entry.request.as_ref().filter(|_| entry.is_recoverable()) {
                     listings.first.entry((id.clone(), ip.is_ipv4())).or_insert(*ip);
                 }

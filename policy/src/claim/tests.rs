@@ -1,4 +1,4 @@
-//! Tests of the claim protocol, by topic; rules of DESIGN 4 and requirement numbers in names or comments.
+//! Tests of the claim protocol, by topic; rules of docs/claims.md and requirement numbers in names or comments.
 
 mod fixtures;
 mod host;

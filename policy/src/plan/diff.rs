@@ -9,15 +9,16 @@ mod options;
 mod routes;
 
 use super::error::{Problem, ProblemKind};
-use super::memory;
+use super::loss::losses;
 use super::step::Step;
-use crate::state::{IfName, Observed, Route};
+use super::{Plan, memory};
+use crate::state::{IfName, Observed, Route, Rule};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Steps, and what would go wrong with them.
+/// The plan, and what would go wrong with it.
 pub(super) struct Outcome {
-    pub(super) steps: Vec<Step>,
+    pub(super) plan: Plan,
     pub(super) failures: Vec<Problem>,
 }
 
@@ -41,19 +42,10 @@ pub(super) fn diff(from: &Observed, to: &Observed, named: &BTreeSet<IfName>) -> 
     if walk.work.dns != to.dns {
         walk.step(Step::SetDns { dns: to.dns.clone() });
     }
-    if let Some(hostname) = to
-        .hostname
-        .as_ref()
-        .filter(|h| walk.work.hostname.as_ref() != Some(h))
-    {
-        walk.step(Step::SetHostname {
-            hostname: hostname.clone(),
-        });
+    if let Some(hostname) = to.hostname.as_ref().filter(|h| walk.work.hostname.as_ref() != Some(h)) {
+        walk.step(Step::SetHostname { hostname: hostname.clone() });
     }
-    Outcome {
-        steps: walk.steps,
-        failures: walk.failures,
-    }
+    walk.outcome()
 }
 
 struct Walk<'a> {
@@ -68,6 +60,21 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    fn outcome(self) -> Outcome {
+        let losses = match &self.work {
+            Cow::Borrowed(_) => Vec::new(),
+            Cow::Owned(after) => losses(self.from, after, &self.steps),
+        };
+        Outcome { plan: Plan { steps: self.steps, losses }, failures: self.failures }
+    }
+
+    /// A step that may come now or later: taken only if the kernel would take it now.
+    fn attempt(&mut self, step: Step) {
+        if memory::apply(self.work.to_mut(), &step).is_ok() {
+            self.steps.push(step);
+        }
+    }
+
     fn step(&mut self, step: Step) {
         if let Err(error) = memory::apply(self.work.to_mut(), &step) {
             self.failed(&step, error);
@@ -84,28 +91,52 @@ impl Walk<'_> {
             return;
         }
         let path = format!("step {} ({step})", self.steps.len() + 1);
-        self.failures.push(Problem {
-            path,
-            kind: ProblemKind::Step(error),
-        });
+        self.failures.push(Problem { path, kind: ProblemKind::Step(error) });
     }
 
     fn rules(&mut self, to: &Observed) {
         if self.work.rules == to.rules {
             return;
         }
-        let (from, wanted): (BTreeSet<_>, BTreeSet<_>) = (
-            self.work.rules.iter().cloned().collect(),
-            to.rules.iter().cloned().collect(),
-        );
+        // As many as there are: one rule may stand there twice, by different hands.
+        let missing = left_over(&to.rules, &self.work.rules);
+        let surplus = left_over(&self.work.rules, &to.rules);
         // New before old: at no moment does a packet that has a rule in both states find none.
-        for rule in to.rules.iter().filter(|r| !from.contains(r)) {
-            self.step(Step::AddRule { rule: rule.clone() });
+        for rule in missing {
+            self.step(Step::AddRule { rule });
         }
-        for rule in from.iter().filter(|r| !wanted.contains(r)) {
-            self.step(Step::DeleteRule { rule: rule.clone() });
+        for rule in &surplus {
+            self.delete_rule(rule);
+        }
+        // Gone only because they stood in the way.
+        for rule in left_over(&to.rules, &self.work.rules) {
+            self.step(Step::AddRule { rule });
         }
     }
+
+    /// The kernel deletes the first rule that fits what it is told; narrower ones ahead of this one go first.
+    fn delete_rule(&mut self, rule: &Rule) {
+        let Some(at) = self.work.rules.iter().position(|r| r == rule) else { return };
+        let ahead: Vec<Rule> = self.work.rules[..at].iter().filter(|r| rule.could_mean(r)).cloned().collect();
+        for narrower in &ahead {
+            self.delete_rule(narrower);
+        }
+        self.step(Step::DeleteRule { rule: rule.clone() });
+    }
+}
+
+/// What is in the first list beyond what is in the second, each as often.
+fn left_over(these: &[Rule], those: &[Rule]) -> Vec<Rule> {
+    let mut counts: BTreeMap<&Rule, usize> = BTreeMap::new();
+    those.iter().for_each(|rule| *counts.entry(rule).or_default() += 1);
+    let more = these.iter().filter(|rule| match counts.get_mut(rule) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    });
+    more.cloned().collect()
 }
 
 /// Routes in a form that can be compared whatever the order.

@@ -24,10 +24,10 @@ pub fn plan_document(observed: &Observed, document: &Value) -> Result<Plan, Plan
     let doubt = Doubt::new(observed, &desired, &refusals);
     let found = planned.err().map_or(Vec::new(), |e| e.problems);
     let found: Vec<Problem> = found.into_iter().filter(|p| !doubt.covers(p)).collect();
-    let refused = refusals.0.into_iter().map(|refusal| Problem {
-        path: refusal.path,
-        kind: ProblemKind::Refused(refusal.reason),
-    });
+    let refused = refusals
+        .0
+        .into_iter()
+        .map(|refusal| Problem { path: refusal.path, kind: ProblemKind::Refused(refusal.reason) });
     let mut problems: Vec<Problem> = refused.collect();
     problems.extend(found);
     Err(PlanError::new(problems))
@@ -50,11 +50,8 @@ impl<'a> Doubt<'a> {
             let (entry, field) = split(&refusal.path);
             entries.entry(entry).or_default().push(field);
         }
-        let paths: BTreeMap<String, &DesiredLink> = desired
-            .links
-            .iter()
-            .map(|l| (format!("interfaces[{}]", l.index), l))
-            .collect();
+        let paths: BTreeMap<String, &DesiredLink> =
+            desired.links.iter().map(|l| (format!("interfaces[{}]", l.index), l)).collect();
         let mut names = BTreeSet::new();
         let mut vague = false;
         for (entry, fields) in &entries {
@@ -67,11 +64,7 @@ impl<'a> Doubt<'a> {
                 None => vague |= entry.is_empty() || entry.starts_with("interfaces"),
             }
         }
-        Self {
-            entries,
-            names,
-            vague,
-        }
+        Self { entries, names, vague }
     }
 
     /// Whether a problem may be there only because of what couldn't be read.
@@ -117,11 +110,7 @@ fn is_vague(observed: &Observed, link: &DesiredLink, refused: &[&str]) -> bool {
     let holds_ports = kind.is_some_and(|k| k.spec().ports != PortStyle::None) || link.ports.is_some();
     let pairs = matches!(link.kind, Some(LinkKind::Veth)) || (link.kind.is_none() && !there);
     let known_otherwise = link.identifier != Identifier::Name
-        || !there
-            && observed
-                .links
-                .values()
-                .any(|l| l.alt_names.contains(link.name.as_str()));
+        || !there && observed.links.values().any(|l| l.alt_names.contains(link.name.as_str()));
     let joins = |field: &&str| match top(field) {
         "controller" | "master" | "identifier" | "veth" => true,
         section => holds_ports && !matches!(section, "ipv4" | "ipv6" | "mtu"),
@@ -199,7 +188,9 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         | K::MtuIpv6 { .. }
         | K::LoopbackOnlyAddresses
         | K::Source { .. }
+        | K::HopWithoutGateway
         | K::RouteConflict { .. }
+        | K::Pointless(_)
         | K::Refused(_)
         | K::Step(_) => [None, None],
     }

@@ -1,6 +1,7 @@
 //! Why a document can't be brought about on this host: every problem with its path.
 
 use super::memory::MemoryError;
+use crate::state::option::Pointless;
 use crate::state::{Family, IfName, Mac, Reason};
 use std::fmt;
 
@@ -22,9 +23,7 @@ impl PlanError {
 /// Section and number of a path, to sort by.
 fn place(path: &str) -> (usize, usize) {
     const SECTIONS: [&str; 3] = ["interfaces", "routes", "route-rules"];
-    let section = SECTIONS
-        .iter()
-        .position(|s| path.split(['.', '[']).next() == Some(s));
+    let section = SECTIONS.iter().position(|s| path.split(['.', '[']).next() == Some(s));
     let number = path.split(['[', ']']).nth(1).and_then(|n| n.parse().ok());
     (section.unwrap_or(SECTIONS.len()), number.unwrap_or(0))
 }
@@ -66,17 +65,15 @@ pub enum ProblemKind {
     #[error("{name} is also meant by {other}")]
     MeantTwice { name: IfName, other: String },
     #[error("{name} is of type {found}, not {wanted}; remove it first (state: absent) to replace it")]
-    OtherKind {
-        name: IfName,
-        wanted: String,
-        found: String,
-    },
+    OtherKind { name: IfName, wanted: String, found: String },
     #[error("{name} is of type {kind}, which Berth leaves alone; use state: ignore")]
     Ignored { name: IfName, kind: String },
     #[error("{name} can't be removed")]
     CantRemove { name: IfName },
     #[error("is missing; a new {kind} needs it")]
     Missing { kind: String },
+    #[error(transparent)]
+    Pointless(Pointless),
     #[error("{name} is longer than an interface's name may be (15 bytes)")]
     NameTooLong { name: IfName },
     #[error("Controller interface {controller} is holding unknown port {port}")]
@@ -94,11 +91,7 @@ pub enum ProblemKind {
     #[error("{port} is not a port of it")]
     NotAPort { port: IfName },
     #[error("{port} is a port of {controller} ({kind}): addresses belong on {controller}")]
-    IpOnPort {
-        port: IfName,
-        controller: IfName,
-        kind: &'static str,
-    },
+    IpOnPort { port: IfName, controller: IfName, kind: &'static str },
     #[error(
         "{port} has addresses that something renews (DHCP); as a port of {controller} it would lose them: stop \
          that, or say ipv4.enabled: false for {port}"
@@ -119,12 +112,7 @@ pub enum ProblemKind {
     #[error("{from} has no known MAC address to copy")]
     NoMacToCopy { from: IfName },
     #[error("{mtu} is outside of what {name} takes ({min} to {max})")]
-    MtuRange {
-        name: IfName,
-        mtu: u32,
-        min: u32,
-        max: u32,
-    },
+    MtuRange { name: IfName, mtu: u32, min: u32, max: u32 },
     #[error("{mtu} is too small for IPv6, which needs 1280; say ipv6.enabled: false to do without")]
     MtuIpv6 { mtu: u32 },
     #[error("{mtu} is more than the {base_mtu} of {base}, which it sits on")]
@@ -143,6 +131,8 @@ pub enum ProblemKind {
     RouteFamilyOff { name: IfName, family: Family },
     #[error("{via} can't be reached directly through {name}: it is in none of its subnets")]
     Gateway { via: std::net::IpAddr, name: IfName },
+    #[error("is missing; an IPv6 route with several next hops needs a gateway in each")]
+    HopWithoutGateway,
     #[error("{source_ip} is no address of this host")]
     Source { source_ip: std::net::IpAddr },
     #[error("differs from {first}, which is another next hop of the same route")]

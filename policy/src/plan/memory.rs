@@ -7,11 +7,14 @@
 //! set it); a bond takes only ports that are down and leaves them down.
 //!
 //! It doesn't know: link-local addresses that the kernel makes (those there are stay), MAC addresses that a
-//! controller shares with its ports, carrier, timers, and what resolver runs once another is configured. Connected routes are not part of a state at all.
+//! controller shares with its ports, carrier, timers, and what resolver runs once another is configured. Connected routes are not part of
+//! a state at all.
 
 mod address;
+mod field;
 mod link;
 mod route;
+mod rule;
 
 use super::step::Step;
 use crate::state::{Address, IfName, Link, LinkKind, Observed, Route, Rule};
@@ -54,6 +57,8 @@ pub enum MemoryError {
     NoRoute { route: Box<Route> },
     #[error("the gateway of {route} can't be reached directly")]
     Gateway { route: Box<Route> },
+    #[error("{route} has several next hops, and one without a gateway")]
+    HopWithoutGateway { route: Box<Route> },
     #[error("the source of {route} is no address of this host")]
     Source { route: Box<Route> },
     #[error("rule {rule} exists already")]
@@ -66,19 +71,7 @@ pub enum MemoryError {
 pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
     match step {
         Step::DeleteLink { link, .. } => link::delete(state, link),
-        Step::CreateLink {
-            link,
-            kind,
-            base,
-            peer,
-            mac,
-            options,
-        } => {
-            let mut made = Link::new(link.clone(), kind.clone());
-            (made.base, made.peer, made.mac) = (base.clone(), peer.clone(), *mac);
-            made.options = options.clone();
-            link::create(state, made)
-        }
+        Step::CreateLink(new) => link::create(state, new.link()),
         Step::Attach { link, controller } => link::attach(state, link, controller),
         Step::Detach { link, controller } => link::detach(state, link, controller),
         Step::SetUp { link } => link::set_up(state, link),
@@ -86,32 +79,15 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
         Step::SetMtu { link, mtu } => link::set_mtu(state, link, *mtu),
         Step::SetMac { link, mac } => link::set_mac(state, link, *mac),
         Step::SetOptions { link, options, .. } => link::set_options(state, link, options),
-        Step::SetAlias { link, alias } => on(state, link, |l| {
-            l.alias = Some(alias.clone()).filter(|a| !a.is_empty());
-        }),
-        Step::SetPromiscuous { link, on: flag } => on(state, link, |l| l.promiscuous = *flag),
-        Step::AddAltName { link, name } => on(state, link, |l| {
-            l.alt_names.insert(name.clone());
-        }),
-        Step::DeleteAltName { link, name } => on(state, link, |l| {
-            l.alt_names.remove(name);
-        }),
-        Step::SetPortOptions { link, options, .. } => on(state, link, |l| {
-            l.port
-                .options
-                .extend(options.iter().map(|(k, v)| (*k, v.clone())));
-        }),
-        Step::SetPortVlans { link, vlan, .. } => on(state, link, |l| l.port.vlan = vlan.clone()),
+        Step::SetAlias { link, alias } => field::alias(get(state, link)?, alias),
+        Step::SetPromiscuous { link, on } => field::promiscuous(get(state, link)?, *on),
+        Step::AddAltName { link, name } => field::alt_name(get(state, link)?, name, true),
+        Step::DeleteAltName { link, name } => field::alt_name(get(state, link)?, name, false),
+        Step::SetPortOptions { link, options, .. } => field::port_options(get(state, link)?, options),
+        Step::SetPortVlans { link, vlan, .. } => field::port_vlans(get(state, link)?, vlan),
+        Step::SetAcceptRa { link, accept } => field::accept_ra(get(state, link)?, *accept),
+        Step::SetForwarding { link, family, on } => field::forwarding(get(state, link)?, *family, *on),
         Step::SetIpv6 { link, on } => address::set_ipv6(state, link, *on),
-        Step::SetAcceptRa { link, on: flag } => on(state, link, |l| {
-            l.ipv6.accept_ra = Some(*flag);
-            l.ipv6.autoconf &= *flag;
-        }),
-        Step::SetForwarding {
-            link,
-            family,
-            on: flag,
-        } => on(state, link, |l| l.ip_mut(*family).forwarding = Some(*flag)),
         Step::AddAddress { link, address } => address::add(state, link, address),
         Step::ReplaceAddress { link, address } => address::replace(state, link, address),
         Step::DeleteAddress { link, address } => address::delete(state, link, address),
@@ -119,24 +95,8 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
         Step::AppendRoute { route } => route::add(state, route, true),
         Step::ReplaceRoute { route } => route::replace(state, route),
         Step::DeleteRoute { route } => route::delete(state, route),
-        Step::AddRule { rule } => {
-            if state.rules.contains(rule) {
-                return Err(MemoryError::RuleExists {
-                    rule: Box::new(rule.clone()),
-                });
-            }
-            state.rules.push(rule.clone());
-            Ok(())
-        }
-        Step::DeleteRule { rule } => match state.rules.iter().position(|r| r == rule) {
-            Some(at) => {
-                state.rules.remove(at);
-                Ok(())
-            }
-            None => Err(MemoryError::NoRule {
-                rule: Box::new(rule.clone()),
-            }),
-        },
+        Step::AddRule { rule } => rule::add(state, rule),
+        Step::DeleteRule { rule } => rule::delete(state, rule),
         Step::SetDns { dns } => {
             state.dns = dns.clone();
             Ok(())
@@ -154,12 +114,5 @@ pub(super) fn is_fixed(kind: &LinkKind, address: &Address) -> bool {
 }
 
 fn get<'a>(state: &'a mut Observed, name: &IfName) -> Result<&'a mut Link, MemoryError> {
-    state
-        .links
-        .get_mut(name)
-        .ok_or_else(|| MemoryError::NoLink { link: name.clone() })
-}
-
-fn on(state: &mut Observed, name: &IfName, change: impl FnOnce(&mut Link)) -> Result<(), MemoryError> {
-    get(state, name).map(change)
+    state.links.get_mut(name).ok_or_else(|| MemoryError::NoLink { link: name.clone() })
 }

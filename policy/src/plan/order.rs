@@ -20,11 +20,7 @@ pub(super) fn lowest_first(state: &Observed) -> Result<Vec<IfName>, Cycle> {
         if let Some((base, _)) = link.base.as_ref().and_then(|b| state.links.get_key_value(b)) {
             below.entry(&link.name).or_default().push(base);
         }
-        if let Some((controller, _)) = link
-            .controller
-            .as_ref()
-            .and_then(|c| state.links.get_key_value(c))
-        {
+        if let Some((controller, _)) = link.controller.as_ref().and_then(|c| state.links.get_key_value(c)) {
             below.entry(controller).or_default().push(&link.name);
         }
     }

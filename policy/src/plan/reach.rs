@@ -38,10 +38,7 @@ fn on_link(link: &Link, via: IpAddr) -> bool {
         IpAddr::V6(ip) if ip.is_unicast_link_local() => link.ipv6.enabled,
         _ => {
             let family = crate::state::Family::of(&via);
-            link.ip(family)
-                .addresses
-                .iter()
-                .any(|a| a.ip != via && a.subnet().contains(&via))
+            link.ip(family).addresses.iter().any(|a| a.ip != via && a.subnet().contains(&via))
         }
     }
 }

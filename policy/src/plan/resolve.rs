@@ -1,17 +1,14 @@
 //! Which links a document means: by name, by alternative name, by MAC address. After this only kernel names.
 
 use super::error::{Problem, ProblemKind};
-use crate::state::{Desired, DesiredLink, Identifier, IfName, LinkState, Mac, Observed};
+use crate::state::kind::PortStyle;
+use crate::state::{Desired, DesiredLink, Identifier, IfName, LinkKind, LinkState, Mac, Observed};
 use std::collections::BTreeMap;
 
 /// The document with every reference made a kernel name; what can't be resolved stays as it is.
 pub(super) fn resolve(observed: &Observed, desired: &Desired, problems: &mut Vec<Problem>) -> Desired {
     let mut desired = desired.clone();
-    let mut names = Names {
-        observed,
-        by_alt: BTreeMap::new(),
-        labels: BTreeMap::new(),
-    };
+    let mut names = Names { observed, by_alt: BTreeMap::new(), labels: BTreeMap::new() };
     for link in observed.links.values() {
         for alt in &link.alt_names {
             names.by_alt.insert(alt, &link.name);
@@ -57,10 +54,7 @@ impl Names<'_> {
         if self.observed.links.contains_key(name) {
             return name.clone();
         }
-        let other = self
-            .labels
-            .get(name.as_str())
-            .or_else(|| self.by_alt.get(name.as_str()).copied());
+        let other = self.labels.get(name.as_str()).or_else(|| self.by_alt.get(name.as_str()).copied());
         other.unwrap_or(name).clone()
     }
 
@@ -82,80 +76,78 @@ fn rename(link: &mut DesiredLink, names: &Names<'_>) {
         for entry in ports.list.iter_mut().flatten() {
             entry.name = names.of(&entry.name);
         }
-        ports.config = std::mem::take(&mut ports.config)
-            .into_iter()
-            .map(|(n, o)| (names.of(&n), o))
-            .collect();
+        ports.config =
+            std::mem::take(&mut ports.config).into_iter().map(|(n, o)| (names.of(&n), o)).collect();
     }
 }
 
-/// Permanent MAC first, then the current one, among links of the type that was said.
+/// Links by MAC address.
+struct Macs<'a> {
+    observed: &'a Observed,
+    permanent: BTreeMap<Mac, Vec<&'a IfName>>,
+    current: BTreeMap<Mac, Vec<&'a IfName>>,
+}
+
+impl<'a> Macs<'a> {
+    fn of(observed: &'a Observed) -> Self {
+        let mut macs = Self { observed, permanent: BTreeMap::new(), current: BTreeMap::new() };
+        for link in observed.links.values().filter(|l| !l.ignored) {
+            for (index, mac) in [(&mut macs.permanent, link.permanent_mac), (&mut macs.current, link.mac)] {
+                if let Some(mac) = mac {
+                    index.entry(mac).or_default().push(&link.name);
+                }
+            }
+        }
+        macs
+    }
+
+    /// Permanent MAC first, then the current one, among links of the kind that was said.
+    fn find(&self, mac: Mac, kind: Option<&LinkKind>) -> Vec<&'a IfName> {
+        let pick = |index: &BTreeMap<Mac, Vec<&'a IfName>>| -> Vec<&'a IfName> {
+            let all = index.get(&mac).into_iter().flatten().copied();
+            all.filter(|name| self.fits(name, kind)).collect()
+        };
+        let permanent = pick(&self.permanent);
+        if permanent.is_empty() { pick(&self.current) } else { permanent }
+    }
+
+    fn fits(&self, name: &IfName, kind: Option<&LinkKind>) -> bool {
+        let Some(found) = self.observed.links.get(name).map(|l| &l.kind) else {
+            return false;
+        };
+        match kind {
+            Some(wanted) => wanted.agrees(found),
+            // Without a kind a vlan or a bridge that borrowed the NIC's address must not be mistaken for it.
+            None => !found.spec().base && found.spec().ports == PortStyle::None,
+        }
+    }
+}
+
+/// Gives entries that name a MAC address the name of the link that has it; drops those that mean none.
 fn by_mac(desired: &mut Desired, names: &mut Names<'_>, problems: &mut Vec<Problem>) {
     if desired.links.iter().all(|l| l.identifier == Identifier::Name) {
         return;
     }
-    let mut permanent: BTreeMap<Mac, Vec<&IfName>> = BTreeMap::new();
-    let mut current: BTreeMap<Mac, Vec<&IfName>> = BTreeMap::new();
-    for link in names.observed.links.values().filter(|l| !l.ignored) {
-        for (index, mac) in [(&mut permanent, link.permanent_mac), (&mut current, link.mac)] {
-            if let Some(mac) = mac {
-                index.entry(mac).or_default().push(&link.name);
-            }
-        }
-    }
-    let observed = names.observed;
+    let macs = Macs::of(names.observed);
     desired.links.retain_mut(|link| {
         let Identifier::Mac(mac) = link.identifier else {
             return true;
         };
-        let fits = |name: &&&IfName| {
-            let found = observed.links.get(**name).map(|l| &l.kind);
-            match (&link.kind, found) {
-                (Some(wanted), Some(found)) => wanted.agrees(found),
-                // Without a type a vlan or a bridge that borrowed the NIC's address must not be mistaken for it.
-                (None, Some(found)) => {
-                    !found.spec().base && found.spec().ports == crate::state::kind::PortStyle::None
-                }
-                _ => false,
-            }
-        };
-        let pick = |index: &BTreeMap<Mac, Vec<&IfName>>| -> Vec<IfName> {
-            index
-                .get(&mac)
-                .into_iter()
-                .flatten()
-                .filter(fits)
-                .map(|n| (*n).clone())
-                .collect()
-        };
-        let mut found = pick(&permanent);
-        if found.is_empty() {
-            found = pick(&current);
-        }
-        let path = format!("interfaces[{}].mac-address", link.index);
-        match found.as_slice() {
+        let kind = match macs.find(mac, link.kind.as_ref()).as_slice() {
             [one] => {
-                names.labels.insert(link.name.to_string(), one.clone());
-                link.name = one.clone();
-                true
+                names.labels.insert(link.name.to_string(), (*one).clone());
+                link.name = (*one).clone();
+                return true;
             }
             // What isn't there is absent already.
-            [] if link.state == LinkState::Absent => false,
-            [] => {
-                problems.push(Problem {
-                    path,
-                    kind: ProblemKind::NoSuchMac { mac },
-                });
-                false
-            }
+            [] if link.state == LinkState::Absent => return false,
+            [] => ProblemKind::NoSuchMac { mac },
             several => {
                 let names = several.iter().map(ToString::to_string).collect();
-                problems.push(Problem {
-                    path,
-                    kind: ProblemKind::AmbiguousMac { mac, names },
-                });
-                false
+                ProblemKind::AmbiguousMac { mac, names }
             }
-        }
+        };
+        problems.push(Problem { path: format!("interfaces[{}].mac-address", link.index), kind });
+        false
     });
 }

@@ -5,7 +5,7 @@
 
 use super::diff::diff;
 use super::{Plan, Step};
-use crate::state::{Address, IfName, Link, Observed, RouteKey, Rule};
+use crate::state::{AcceptRa, Address, IfName, Link, Observed, RouteKey, Rule};
 use std::collections::BTreeSet;
 
 #[derive(Default)]
@@ -31,17 +31,9 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     let concerns = |route: &crate::state::Route| touched.routes.contains(&route.key());
     // Routes that the kernel learns by itself are not brought back by hand.
     target.routes.retain(|r| r.protocol.is_kernels() || !concerns(r));
-    target.routes.extend(
-        before
-            .routes
-            .iter()
-            .filter(|r| !r.protocol.is_kernels() && concerns(r))
-            .cloned(),
-    );
+    target.routes.extend(before.routes.iter().filter(|r| !r.protocol.is_kernels() && concerns(r)).cloned());
     target.rules.retain(|r| !touched.rules.contains(r));
-    target
-        .rules
-        .extend(before.rules.iter().filter(|r| touched.rules.contains(r)).cloned());
+    target.rules.extend(before.rules.iter().filter(|r| touched.rules.contains(r)).cloned());
     if touched.dns {
         target.dns = before.dns.clone();
     }
@@ -50,12 +42,10 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     }
     // What was made by one end goes by that end.
     let made = plan.steps.iter().filter_map(|step| match step {
-        Step::CreateLink { link, .. } => Some(link.clone()),
+        Step::CreateLink(new) => Some(new.name.clone()),
         _ => None,
     });
-    Plan {
-        steps: diff(now, &target, &made.collect()).steps,
-    }
+    diff(now, &target, &made.collect()).plan
 }
 
 /// A link as it was, but for what nobody puts back: link-locals that the kernel makes, leases that came or went
@@ -67,21 +57,16 @@ fn restored(before: &Link, now: Option<&Link>) -> Link {
         return link;
     };
     let has = |list: &[Address], a: &Address| list.iter().any(|b| b.same(a));
-    link.ipv6
-        .addresses
-        .retain(|a| !a.is_kernel_link_local() || has(&now.ipv6.addresses, a));
+    link.ipv6.addresses.retain(|a| !a.is_kernel_link_local() || has(&now.ipv6.addresses, a));
     for family in crate::state::Family::BOTH {
         let there = &now.ip(family).addresses;
         let ip = link.ip_mut(family);
-        let new: Vec<_> = there
-            .iter()
-            .filter(|a| a.is_foreign() && !has(&ip.addresses, a))
-            .cloned()
-            .collect();
+        let new: Vec<_> =
+            there.iter().filter(|a| a.is_foreign() && !has(&ip.addresses, a)).cloned().collect();
         ip.addresses.extend(new);
     }
     // Where nobody looked before there is nothing to go back to.
-    link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| true));
+    link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| AcceptRa::On));
     link
 }
 
@@ -101,9 +86,9 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
             }
             Step::SetDns { .. } => out.dns = true,
             Step::SetHostname { .. } => out.hostname = true,
-            Step::CreateLink { link, peer, .. } => {
-                out.links.insert(link);
-                out.links.extend(peer);
+            Step::CreateLink(new) => {
+                out.links.insert(&new.name);
+                out.links.extend(&new.peer);
             }
             other => out.links.extend(other.link()),
         }

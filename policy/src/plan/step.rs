@@ -1,8 +1,14 @@
 //! One change to the kernel, with all that is needed to make it and to print it.
 
-use crate::state::{Address, Dns, Family, IfName, LinkKind, Mac, Options, PortVlan, Route, Rule, VlanRange};
+mod new_link;
+
+use crate::state::{
+    AcceptRa, Address, Dns, Family, IfName, LinkKind, Mac, Options, PortVlan, Route, Rule, VlanRange,
+};
 use serde::Serialize;
 use std::fmt;
+
+pub use new_link::NewLink;
 
 /// VLANs to give a bridge port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,14 +29,7 @@ pub enum Step {
         link: IfName,
         kind: LinkKind,
     },
-    CreateLink {
-        link: IfName,
-        kind: LinkKind,
-        base: Option<IfName>,
-        peer: Option<IfName>,
-        mac: Option<Mac>,
-        options: Options,
-    },
+    CreateLink(NewLink),
     Detach {
         link: IfName,
         controller: IfName,
@@ -84,7 +83,9 @@ pub enum Step {
     SetPortVlans {
         link: IfName,
         vlan: PortVlan,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         remove: Vec<VlanRange>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         add: Vec<VlanEntry>,
     },
     /// `disable_ipv6`.
@@ -95,7 +96,7 @@ pub enum Step {
     /// `accept_ra`.
     SetAcceptRa {
         link: IfName,
-        on: bool,
+        accept: AcceptRa,
     },
     SetForwarding {
         link: IfName,
@@ -148,7 +149,7 @@ impl Step {
     pub fn verb(&self) -> &'static str {
         match self {
             Step::DeleteLink { .. } => "delete link",
-            Step::CreateLink { .. } => "create link",
+            Step::CreateLink(_) => "create link",
             Step::Detach { .. } => "detach port",
             Step::Attach { .. } => "attach port",
             Step::SetUp { .. } => "set up",
@@ -183,7 +184,7 @@ impl Step {
     pub fn link(&self) -> Option<&IfName> {
         match self {
             Step::DeleteLink { link, .. }
-            | Step::CreateLink { link, .. }
+            | Step::CreateLink(NewLink { name: link, .. })
             | Step::Detach { link, .. }
             | Step::Attach { link, .. }
             | Step::SetUp { link }
@@ -221,27 +222,7 @@ impl Step {
     pub fn what(&self) -> String {
         match self {
             Step::DeleteLink { kind, .. } => kind.to_string(),
-            Step::CreateLink {
-                kind,
-                base,
-                peer,
-                mac,
-                options,
-                ..
-            } => {
-                let mut out = kind.to_string();
-                let mut say = |word: &str, name: String| {
-                    out.push_str(&format!(" {word} {name}"));
-                };
-                base.iter().for_each(|b| say("on", b.to_string()));
-                peer.iter().for_each(|p| say("with peer", p.to_string()));
-                mac.iter().for_each(|m| say("mac", m.to_string()));
-                if options.is_empty() {
-                    out
-                } else {
-                    format!("{out} {}", list(options))
-                }
-            }
+            Step::CreateLink(new) => new.to_string(),
             Step::Detach { controller, .. } => format!("from {controller}"),
             Step::Attach { controller, .. } => format!("to {controller}"),
             Step::SetUp { .. } | Step::SetDown { .. } => String::new(),
@@ -252,9 +233,8 @@ impl Step {
             Step::AddAltName { name, .. } | Step::DeleteAltName { name, .. } => name.clone(),
             Step::SetOptions { options, .. } | Step::SetPortOptions { options, .. } => list(options),
             Step::SetPortVlans { vlan, .. } => vlan.to_string(),
-            Step::SetPromiscuous { on, .. } | Step::SetIpv6 { on, .. } | Step::SetAcceptRa { on, .. } => {
-                on_off(*on).into()
-            }
+            Step::SetAcceptRa { accept, .. } => accept.as_str().into(),
+            Step::SetPromiscuous { on, .. } | Step::SetIpv6 { on, .. } => on_off(*on).into(),
             Step::SetForwarding { family, on, .. } => format!("{family} {}", on_off(*on)),
             Step::AddAddress { address, .. } | Step::ReplaceAddress { address, .. } => match address.lifetime
             {
@@ -278,11 +258,7 @@ fn on_off(on: bool) -> &'static str {
 }
 
 fn list(options: &Options) -> String {
-    options
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect::<Vec<_>>()
-        .join(" ")
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 impl fmt::Display for Step {
@@ -292,10 +268,6 @@ impl fmt::Display for Step {
             write!(f, " {link}")?;
         }
         let what = self.what();
-        if what.is_empty() {
-            Ok(())
-        } else {
-            write!(f, " {what}")
-        }
+        if what.is_empty() { Ok(()) } else { write!(f, " {what}") }
     }
 }

@@ -46,21 +46,7 @@ pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Target, P
     merge.mtus(&desired);
     merge.routes(&desired);
     merge.rules(&desired);
-    if let Some(dns) = &desired.dns {
-        let into = &mut merge.state.dns;
-        for (list, wanted) in [
-            (&mut into.servers, &dns.servers),
-            (&mut into.search, &dns.search),
-            (&mut into.options, &dns.options),
-        ] {
-            if let Some(wanted) = wanted {
-                list.clone_from(wanted);
-            }
-        }
-    }
-    if desired.hostname.is_some() {
-        merge.state.hostname.clone_from(&desired.hostname);
-    }
+    merge.resolver_and_hostname(&desired);
     if merge.problems.is_empty() {
         let state = merge.state;
         let absent = desired.links.into_iter().filter(|l| l.state == LinkState::Absent);
@@ -95,11 +81,26 @@ impl Merge<'_> {
         self.problem(format!("interfaces[{}]{dot}{field}", link.index), kind);
     }
 
+    fn resolver_and_hostname(&mut self, desired: &Desired) {
+        if let Some(dns) = &desired.dns {
+            let into = &mut self.state.dns;
+            for (list, wanted) in [
+                (&mut into.servers, &dns.servers),
+                (&mut into.search, &dns.search),
+                (&mut into.options, &dns.options),
+            ] {
+                if let Some(wanted) = wanted {
+                    list.clone_from(wanted);
+                }
+            }
+        }
+        if desired.hostname.is_some() {
+            self.state.hostname.clone_from(&desired.hostname);
+        }
+    }
+
     /// Whether the document wants that link to be there.
     fn wanted(&self, name: &IfName) -> Option<&DesiredLink> {
-        self.docs
-            .get(name)
-            .copied()
-            .filter(|d| matches!(d.state, LinkState::Up | LinkState::Down))
+        self.docs.get(name).copied().filter(|d| matches!(d.state, LinkState::Up | LinkState::Down))
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of the plan: goldens (a case is a folder), properties, and single topics.
 
 mod goldens;
+mod losses;
 mod properties;
 mod scale;
 mod topics;
@@ -62,26 +63,17 @@ fn difference(found: &Observed, wanted: &Observed) -> String {
         lines
     };
     let (found, wanted) = (lines(found), lines(wanted));
-    let extra = found
-        .iter()
-        .filter(|l| !wanted.contains(l))
-        .map(|l| format!("+ {l}\n"));
-    let missing = wanted
-        .iter()
-        .filter(|l| !found.contains(l))
-        .map(|l| format!("- {l}\n"));
+    let extra = found.iter().filter(|l| !wanted.contains(l)).map(|l| format!("+ {l}\n"));
+    let missing = wanted.iter().filter(|l| !found.contains(l)).map(|l| format!("- {l}\n"));
     extra.chain(missing).collect()
 }
 
 fn flatten(value: &Value, path: &str, lines: &mut Vec<String>) {
     match value {
-        Value::Object(map) => map
-            .iter()
-            .for_each(|(k, v)| flatten(v, &format!("{path}.{k}"), lines)),
-        Value::Array(list) => list
-            .iter()
-            .enumerate()
-            .for_each(|(i, v)| flatten(v, &format!("{path}[{i}]"), lines)),
+        Value::Object(map) => map.iter().for_each(|(k, v)| flatten(v, &format!("{path}.{k}"), lines)),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(i, v)| flatten(v, &format!("{path}[{i}]"), lines));
+        }
         leaf => lines.push(format!("{path} = {leaf}")),
     }
 }

@@ -29,10 +29,7 @@ impl fmt::Display for Unmet {
 pub fn verify(observed: &Observed, desired: &Desired) -> Vec<Unmet> {
     let mut problems = Vec::new();
     let desired = resolve(observed, desired, &mut problems);
-    let mut check = Check {
-        observed,
-        unmet: Vec::new(),
-    };
+    let mut check = Check { observed, unmet: Vec::new() };
     for problem in problems {
         check.unmet(problem.path, "one interface", problem.kind);
     }
@@ -52,16 +49,8 @@ pub fn verify(observed: &Observed, desired: &Desired) -> Vec<Unmet> {
             }
         }
     }
-    if let Some(wanted) = desired
-        .hostname
-        .as_ref()
-        .filter(|h| observed.hostname.as_ref() != Some(h))
-    {
-        check.unmet(
-            "hostname.config".into(),
-            wanted,
-            observed.hostname.as_deref().unwrap_or("none"),
-        );
+    if let Some(wanted) = desired.hostname.as_ref().filter(|h| observed.hostname.as_ref() != Some(h)) {
+        check.unmet("hostname.config".into(), wanted, observed.hostname.as_deref().unwrap_or("none"));
     }
     check.unmet
 }
@@ -72,16 +61,9 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "what is said is made text here and nowhere else"
-    )]
+    #[expect(clippy::needless_pass_by_value, reason = "what is said is made text here and nowhere else")]
     fn unmet(&mut self, path: String, wanted: impl ToString, found: impl ToString) {
-        self.unmet.push(Unmet {
-            path,
-            wanted: wanted.to_string(),
-            found: found.to_string(),
-        });
+        self.unmet.push(Unmet { path, wanted: wanted.to_string(), found: found.to_string() });
     }
 
     /// One field: unmet if it was asked for and isn't equal.
@@ -96,9 +78,5 @@ impl Check<'_> {
 
 fn words(list: &[impl ToString]) -> String {
     let list: Vec<_> = list.iter().map(ToString::to_string).collect();
-    if list.is_empty() {
-        "none".into()
-    } else {
-        list.join(" ")
-    }
+    if list.is_empty() { "none".into() } else { list.join(" ") }
 }

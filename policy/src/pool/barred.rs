@@ -29,11 +29,7 @@ impl Barred {
     /// Bars all ranges of another pool, from start to end.
     pub fn pool(&mut self, other: &Pool) {
         for part in other.ranges.iter().flat_map(|range| range.parts()) {
-            self.run(
-                part.family,
-                (part.start, part.end),
-                format!("pool {}", other.name),
-            );
+            self.run(part.family, (part.start, part.end), format!("pool {}", other.name));
         }
     }
 
@@ -68,12 +64,7 @@ impl Barred {
             let meets = |(f, (first, last), _): &&(Family, Run, String)| {
                 f == family && *first <= part.last && part.first <= *last
             };
-            owners.extend(
-                self.owners
-                    .iter()
-                    .filter(meets)
-                    .map(|(_, _, owner)| owner.clone()),
-            );
+            owners.extend(self.owners.iter().filter(meets).map(|(_, _, owner)| owner.clone()));
         }
         owners.into_iter().collect()
     }

@@ -56,9 +56,7 @@ impl Bitmap {
     pub fn offsets(&self) -> BTreeSet<u128> {
         let bits = self.bytes.iter().enumerate();
         bits.flat_map(|(at, byte)| {
-            (0..8)
-                .filter(move |bit| byte & (1 << bit) != 0)
-                .map(move |bit| at as u128 * 8 + bit)
+            (0..8).filter(move |bit| byte & (1 << bit) != 0).map(move |bit| at as u128 * 8 + bit)
         })
         .collect()
     }
@@ -71,11 +69,7 @@ impl Bitmap {
             for i in 0..4 {
                 let sextet = (group >> (18 - 6 * i)) & 63;
                 let used = i <= chunk.len();
-                text.push(if used {
-                    char::from(ALPHABET[sextet as usize])
-                } else {
-                    '='
-                });
+                text.push(if used { char::from(ALPHABET[sextet as usize]) } else { '=' });
             }
         }
         text
@@ -86,10 +80,7 @@ impl Bitmap {
         if !length.is_multiple_of(4) {
             return Err(BitmapError::Length { length });
         }
-        let body = text
-            .strip_suffix("==")
-            .or_else(|| text.strip_suffix('='))
-            .unwrap_or(text);
+        let body = text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text);
         let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0_u32);
         for (at, character) in body.chars().enumerate() {
             let sextet = ALPHABET.iter().position(|c| char::from(*c) == character);

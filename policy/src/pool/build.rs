@@ -37,10 +37,7 @@ pub(super) fn pool(spec: &PoolSpec) -> Result<Pool, PoolErrors> {
     check_slicing(&ranges, &mut found);
     let quarantine = quarantine(spec, &mut found);
 
-    let mut pool = assemble(
-        spec.name.clone(),
-        ranges.into_iter().map(|(_, range)| range).collect(),
-    );
+    let mut pool = assemble(spec.name.clone(), ranges.into_iter().map(|(_, range)| range).collect());
     pool.single = spec.range.is_some();
     pool.quarantine = quarantine;
     // Whether a reservation lies in a range can only be said of ranges that could be read.
@@ -76,16 +73,11 @@ impl Pool {
     /// Draws the lines that choosing runs on, from ranges and reservations.
     pub(super) fn draw(&mut self) {
         for family in Family::BOTH {
-            let parts = || {
-                self.ranges
-                    .iter()
-                    .filter_map(|range| Some((range, range.part(family)?)))
-            };
+            let parts = || self.ranges.iter().filter_map(|range| Some((range, range.part(family)?)));
             let windows = Runs::of(parts().map(|(_, part)| (part.first, part.last)));
             let mut holes = Runs::of(parts().flat_map(|(_, part)| part.exclude.iter().collect::<Vec<_>>()));
-            for number in parts()
-                .filter_map(|(_, part)| part.gateway)
-                .chain(self.reserved.get(family).keys().copied())
+            for number in
+                parts().filter_map(|(_, part)| part.gateway).chain(self.reserved.get(family).keys().copied())
             {
                 holes.insert(number, number);
             }
@@ -110,12 +102,7 @@ fn check_label(name: &str, path: &str, found: &mut Findings) {
         && bytes.last().is_some_and(|b| inner(*b))
         && bytes.iter().all(|b| inner(*b) || *b == b'-');
     if !good {
-        found.error(
-            path,
-            Problem::NotALabel {
-                name: name.to_owned(),
-            },
-        );
+        found.error(path, Problem::NotALabel { name: name.to_owned() });
     }
 }
 
@@ -129,12 +116,7 @@ fn check_names(spec: &PoolSpec, found: &mut Findings) {
         }
         check_label(&range.name, &path, found);
         if !names.insert(&range.name) {
-            found.error(
-                path,
-                Problem::DuplicateName {
-                    name: range.name.clone(),
-                },
-            );
+            found.error(path, Problem::DuplicateName { name: range.name.clone() });
         }
     }
 }
@@ -149,18 +131,11 @@ fn check_slicing(ranges: &[(String, Range)], found: &mut Findings) {
         }
         let meets = |(_, other): &&(String, Range)| {
             range.parts().any(|a| {
-                other
-                    .part(a.family)
-                    .is_some_and(|b| a.cidr.contains(&b.cidr) || b.cidr.contains(&a.cidr))
+                other.part(a.family).is_some_and(|b| a.cidr.contains(&b.cidr) || b.cidr.contains(&a.cidr))
             })
         };
         if let Some((_, other)) = ranges.iter().take(i).find(meets) {
-            found.error(
-                path.clone(),
-                Problem::SlicedOverlap {
-                    other: other.name.clone(),
-                },
-            );
+            found.error(path.clone(), Problem::SlicedOverlap { other: other.name.clone() });
         }
     }
 }
@@ -173,12 +148,7 @@ fn reserve(pool: &mut Pool, spec: &PoolSpec, found: &mut Findings) {
         }
         let path = format!("{path}.ip");
         let Ok(ip) = reservation.ip.parse::<IpAddr>() else {
-            found.error(
-                path,
-                Problem::NotAnAddress {
-                    text: reservation.ip.clone(),
-                },
-            );
+            found.error(path, Problem::NotAnAddress { text: reservation.ip.clone() });
             continue;
         };
         let ip = ip.to_canonical();
@@ -189,13 +159,7 @@ fn reserve(pool: &mut Pool, spec: &PoolSpec, found: &mut Findings) {
                 found.warn(path, Remark::ReservedBeyond { ip, node });
             }
             _ if !pool.contains(ip) => found.error(path, Problem::ReservedOutside { ip }),
-            (_, Some(other)) => found.error(
-                path,
-                Problem::ReservedTwice {
-                    ip,
-                    node: other.clone(),
-                },
-            ),
+            (_, Some(other)) => found.error(path, Problem::ReservedTwice { ip, node: other.clone() }),
             (Some(explain::Why::Gateway { .. }), _) => {
                 found.warn(path, Remark::ReservedGateway { ip, node });
             }
@@ -236,11 +200,8 @@ fn nanoseconds(text: &str) -> Option<u128> {
         let (unit, after) = unit(after)?;
         let tenths = u32::try_from(fraction.len()).ok()?;
         // Five digits of a nanosecond's multiple that is divisible by 100,000: nothing is lost.
-        let part = if fraction.is_empty() {
-            0
-        } else {
-            fraction.parse::<u128>().ok()? * unit / 10_u128.pow(tenths)
-        };
+        let part =
+            if fraction.is_empty() { 0 } else { fraction.parse::<u128>().ok()? * unit / 10_u128.pow(tenths) };
         total = total.checked_add(whole.parse::<u128>().ok()? * unit + part)?;
         rest = after;
     }
@@ -255,13 +216,6 @@ fn digits(text: &str) -> Option<(&str, &str)> {
 
 /// A unit, in nanoseconds, and what follows.
 fn unit(text: &str) -> Option<(u128, &str)> {
-    let units = [
-        ("ms", SECOND / 1000),
-        ("s", SECOND),
-        ("m", 60 * SECOND),
-        ("h", 3600 * SECOND),
-    ];
-    units
-        .into_iter()
-        .find_map(|(name, unit)| Some((unit, text.strip_prefix(name)?)))
+    let units = [("ms", SECOND / 1000), ("s", SECOND), ("m", 60 * SECOND), ("h", 3600 * SECOND)];
+    units.into_iter().find_map(|(name, unit)| Some((unit, text.strip_prefix(name)?)))
 }

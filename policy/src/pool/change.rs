@@ -1,4 +1,4 @@
-//! What may change in a pool's spec (DESIGN 3, R11, D9).
+//! What may change in a pool's spec (R11, D9 in docs/requirements.md).
 //!
 //! `exclude` may grow; `state`, `reservations`, `staticBand` and `quarantine` may change; ranges may be
 //! added; a Draining range may go once nothing in it is held or other ranges cover what is; `range: X` may
@@ -27,11 +27,7 @@ pub fn change(old: &PoolSpec, new: &PoolSpec, held: &[IpAddr]) -> Result<(), Vec
         (false, true) => found.error("spec.range", Problem::BackToSingle),
         (false, false) => several(&before, &after, held, &mut found),
     }
-    if found.errors.is_empty() {
-        Ok(())
-    } else {
-        Err(found.errors)
-    }
+    if found.errors.is_empty() { Ok(()) } else { Err(found.errors) }
 }
 
 fn single_to_several(before: &Pool, after: &Pool, found: &mut Findings) {
@@ -51,12 +47,7 @@ fn single_to_several(before: &Pool, after: &Pool, found: &mut Findings) {
 fn several(before: &Pool, after: &Pool, held: &[IpAddr], found: &mut Findings) {
     for range in &before.ranges {
         let name = || range.name.clone();
-        match after
-            .ranges
-            .iter()
-            .enumerate()
-            .find(|(_, other)| other.name == range.name)
-        {
+        match after.ranges.iter().enumerate().find(|(_, other)| other.name == range.name) {
             Some((i, kept)) => compare(range, kept, &format!("spec.ranges[{i}]"), found),
             None if range.state == RangeState::Active => {
                 found.error("spec.ranges", Problem::RemovedActive { name: name() });
@@ -64,13 +55,7 @@ fn several(before: &Pool, after: &Pool, held: &[IpAddr], found: &mut Findings) {
             None => {
                 let uncovered = |ip: &&IpAddr| range.contains(**ip) && !after.contains(**ip);
                 if let Some(ip) = held.iter().find(uncovered) {
-                    found.error(
-                        "spec.ranges",
-                        Problem::RemovedInUse {
-                            name: name(),
-                            ip: *ip,
-                        },
-                    );
+                    found.error("spec.ranges", Problem::RemovedInUse { name: name(), ip: *ip });
                 }
             }
         }
@@ -92,11 +77,7 @@ fn compare(old: &Range, new: &Range, path: &str, found: &mut Findings) {
         match (old.part(family), new.part(family)) {
             (Some(a), Some(b)) => {
                 let dual = new.v4.is_some() && new.v6.is_some();
-                let path = if dual {
-                    format!("{path}.{field}")
-                } else {
-                    path.to_owned()
-                };
+                let path = if dual { format!("{path}.{field}") } else { path.to_owned() };
                 compare_part(a, b, &path, found);
             }
             (None, None) => {}
@@ -119,16 +100,8 @@ fn compare_part(old: &Part, new: &Part, path: &str, found: &mut Findings) {
     same(old.end == new.end, "end");
     same(old.gateway == new.gateway, "gateway");
     // Only a default spelled out, or taken away: the addresses are the same, the band is not (D11).
-    same(
-        old.size == new.size || old.start != new.start || old.end != new.end,
-        "start",
-    );
+    same(old.size == new.size || old.start != new.start || old.end != new.end, "start");
     if let Some((first, _)) = old.exclude.minus(&new.exclude).iter().next() {
-        found.error(
-            format!("{path}.exclude"),
-            Problem::ExcludeShrank {
-                ip: old.family.address(first),
-            },
-        );
+        found.error(format!("{path}.exclude"), Problem::ExcludeShrank { ip: old.family.address(first) });
     }
 }

@@ -102,13 +102,7 @@ pub fn choose(view: &PoolView<'_>, holder: &Holder<'_>, node: &NodeView<'_>) -> 
         true => Cow::Borrowed(view.taken),
         false => Cow::Owned(view.taken.refit(view.pool)),
     };
-    let search = Search {
-        pool: view.pool,
-        taken: &taken,
-        barred: view.barred,
-        holder,
-        node,
-    };
+    let search = Search { pool: view.pool, taken: &taken, barred: view.barred, holder, node };
     match holder.want {
         Want::Exactly(ip) => search.exactly(ip.to_canonical()),
         Want::Any => match search.reserved() {
@@ -155,9 +149,7 @@ impl<'a> Search<'a> {
             // The usual pool: nothing to rank, nothing to allocate.
             [only] if only.gives() && matches(only, self.node) => attempt(only).ok(),
             [_] => None,
-            _ => rank(self.pool, self.node)
-                .into_iter()
-                .find_map(|range| attempt(range).ok()),
+            _ => rank(self.pool, self.node).into_iter().find_map(|range| attempt(range).ok()),
         };
         chosen.ok_or_else(|| self.refuse(full))
     }
@@ -166,20 +158,10 @@ impl<'a> Search<'a> {
         let (pool, node) = (self.pool.name.clone(), self.node.name.to_owned());
         if !full.is_empty() {
             let barred = self.barred.owners_in(self.pool, &full);
-            return NoAddress::Exhausted {
-                pool,
-                node,
-                full,
-                barred,
-            };
+            return NoAddress::Exhausted { pool, node, full, barred };
         }
-        let draining: Vec<String> = self
-            .pool
-            .ranges
-            .iter()
-            .filter(|r| matches(r, self.node))
-            .map(|r| r.name.clone())
-            .collect();
+        let draining: Vec<String> =
+            self.pool.ranges.iter().filter(|r| matches(r, self.node)).map(|r| r.name.clone()).collect();
         match draining.is_empty() {
             true => NoAddress::NoRangeForNode { pool, node },
             false => NoAddress::AllDraining { pool, node, draining },
@@ -194,16 +176,12 @@ impl<'a> Search<'a> {
         }
         let hash = self.hash();
         let ranked = rank(self.pool, self.node);
-        let others = self
-            .pool
-            .ranges
-            .iter()
-            .filter(|r| r.gives() && !ranked.iter().any(|s| std::ptr::eq(*s, *r)));
+        let others =
+            self.pool.ranges.iter().filter(|r| r.gives() && !ranked.iter().any(|s| std::ptr::eq(*s, *r)));
         ranked.iter().copied().chain(others).find_map(|range| {
             range.parts().find_map(|part| self.own(part))?;
-            let found = self.fill(range, |part| {
-                self.own(part).or_else(|| self.scan(part.family).part(part, hash))
-            });
+            let found =
+                self.fill(range, |part| self.own(part).or_else(|| self.scan(part.family).part(part, hash)));
             found.ok().map(|(v4, v6)| choice(range, Kind::Reserved, v4, v6))
         })
     }
@@ -238,27 +216,7 @@ impl<'a> Search<'a> {
         if self.taken.contains(ip) {
             return Err(NoAddress::Held { ip, pool });
         }
-        if let Some(why) = self.pool.never_given(ip) {
-            return Err(NoAddress::Excluded { ip, pool, why });
-        }
-        let reserved = self.pool.reserved_for(ip);
-        if let Some(owner) = reserved.filter(|owner| *owner != self.holder.node) {
-            return Err(NoAddress::Reserved {
-                ip,
-                pool,
-                node: owner.to_owned(),
-            });
-        }
-        if let Some(owner) = self.barred.owner(ip) {
-            return Err(NoAddress::Barred {
-                ip,
-                pool,
-                owner: owner.to_owned(),
-            });
-        }
-        if self.holder.declined.contains(&ip) {
-            return Err(NoAddress::Declined { ip, pool });
-        }
+        let kind = literal(self.pool, self.barred, self.holder, ip)?;
         let has = |range: &&Range| range.part(Family::of(ip)).is_some_and(|part| part.usable(number));
         let ranked = rank(self.pool, self.node);
         let range = ranked
@@ -270,11 +228,6 @@ impl<'a> Search<'a> {
             let range = self.pool.range_of(ip).map(|r| r.name.clone()).unwrap_or_default();
             return Err(NoAddress::Draining { ip, pool, range });
         };
-        let kind = if reserved.is_some() {
-            Kind::Reserved
-        } else {
-            Kind::Static
-        };
         let given = Some(give(part, number));
         Ok(match part.family {
             Family::V4 => choice(range, kind, given, None),
@@ -283,22 +236,36 @@ impl<'a> Search<'a> {
     }
 }
 
+/// What a literal address is given as, taken or not; or why this holder may never have it.
+pub(super) fn literal(
+    pool: &Pool,
+    barred: &Barred,
+    holder: &Holder<'_>,
+    ip: IpAddr,
+) -> Result<Kind, NoAddress> {
+    let name = || pool.name.clone();
+    if let Some(why) = pool.never_given(ip) {
+        return Err(NoAddress::Excluded { ip, pool: name(), why });
+    }
+    let reserved = pool.reserved_for(ip);
+    if let Some(owner) = reserved.filter(|owner| *owner != holder.node) {
+        return Err(NoAddress::Reserved { ip, pool: name(), node: owner.to_owned() });
+    }
+    if let Some(owner) = barred.owner(ip) {
+        return Err(NoAddress::Barred { ip, pool: name(), owner: owner.to_owned() });
+    }
+    if holder.declined.contains(&ip) {
+        return Err(NoAddress::Declined { ip, pool: name() });
+    }
+    Ok(if reserved.is_some() { Kind::Reserved } else { Kind::Static })
+}
+
 type Pair = (Option<Given>, Option<Given>);
 
 fn give(part: &Part, number: u128) -> Given {
-    Given {
-        ip: part.family.address(number),
-        prefix_length: part.prefix_length(),
-        gateway: part.gateway(),
-    }
+    Given { ip: part.family.address(number), prefix_length: part.prefix_length(), gateway: part.gateway() }
 }
 
 fn choice(range: &Range, kind: Kind, v4: Option<Given>, v6: Option<Given>) -> Choice {
-    Choice {
-        range: range.name.clone(),
-        kind,
-        v4,
-        v6,
-        attributes: range.attributes.clone(),
-    }
+    Choice { range: range.name.clone(), kind, v4, v6, attributes: range.attributes.clone() }
 }

@@ -27,11 +27,7 @@ impl Pool {
 
     /// Free addresses of one family in the ranges that `which` picks.
     fn free(&self, family: Family, which: &dyn Fn(&Range) -> bool, taken: &Taken, barred: &Barred) -> u128 {
-        let parts = self
-            .ranges
-            .iter()
-            .filter(|range| which(range))
-            .filter_map(|range| range.part(family));
+        let parts = self.ranges.iter().filter(|range| which(range)).filter_map(|range| range.part(family));
         let windows = Runs::of(parts.map(|part| (part.first, part.last)));
         let line = self.lines.get(family);
         let free_in = |first, last| match line.places(first, last) {
@@ -63,17 +59,9 @@ impl PoolView<'_> {
             &refitted
         };
         let available = claims(|family, which| {
-            self.pool.free(
-                family,
-                &|range: &Range| range.gives() && which(range),
-                taken,
-                self.barred,
-            )
+            self.pool.free(family, &|range: &Range| range.gives() && which(range), taken, self.barred)
         });
-        Counts {
-            capacity: self.pool.capacity(),
-            available,
-        }
+        Counts { capacity: self.pool.capacity(), available }
     }
 }
 
@@ -82,11 +70,7 @@ type Which<'w> = &'w dyn Fn(&Range) -> bool;
 /// Claims that so many addresses can serve: pairs as far as dual-stack ranges go, the rest singly.
 fn claims(count: impl Fn(Family, Which<'_>) -> u128) -> u128 {
     let dual = |range: &Range| range.v4.is_some() && range.v6.is_some();
-    let pairs = Family::BOTH
-        .into_iter()
-        .map(|family| count(family, &dual))
-        .min()
-        .unwrap_or(0);
+    let pairs = Family::BOTH.into_iter().map(|family| count(family, &dual)).min().unwrap_or(0);
     let single = |family| {
         let alone = count(family, &|range: &Range| !dual(range));
         alone.min(count(family, &|_: &Range| true).saturating_sub(pairs))

@@ -26,10 +26,7 @@ pub struct UnknownEncoding {
 
 /// The hints to write on a pool.
 pub fn hints() -> BTreeMap<String, String> {
-    KNOWN
-        .iter()
-        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
-        .collect()
+    KNOWN.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
 /// Whether this version may read, and write, the pool with these annotations.
@@ -37,11 +34,7 @@ pub fn check_encoding(annotations: &BTreeMap<String, String>) -> Result<(), Unkn
     for (annotation, known) in KNOWN {
         match annotations.get(annotation) {
             Some(value) if value != known => {
-                return Err(UnknownEncoding {
-                    annotation,
-                    value: value.clone(),
-                    known,
-                });
+                return Err(UnknownEncoding { annotation, value: value.clone(), known });
             }
             _ => {}
         }

@@ -84,11 +84,7 @@ pub enum Problem {
     #[error("set cidr, or ipv4 and/or ipv6")]
     NoAddresses,
     #[error("{cidr} is {found}; here belongs {wanted}")]
-    WrongFamily {
-        cidr: IpNet,
-        found: Family,
-        wanted: Family,
-    },
+    WrongFamily { cidr: IpNet, found: Family, wanted: Family },
     #[error("{text:?} is not a CIDR such as 10.0.0.0/24 or fd00::/64")]
     NotACidr { text: String },
     #[error("{text:?} is not an IP address")]
@@ -160,24 +156,14 @@ pub(crate) struct Findings {
 
 impl Findings {
     pub(crate) fn error(&mut self, path: impl Into<String>, problem: Problem) {
-        self.errors.push(PoolError {
-            path: path.into(),
-            problem,
-        });
+        self.errors.push(PoolError { path: path.into(), problem });
     }
 
     pub(crate) fn warn(&mut self, path: impl Into<String>, remark: Remark) {
-        self.warnings.push(PoolWarning {
-            path: path.into(),
-            remark,
-        });
+        self.warnings.push(PoolWarning { path: path.into(), remark });
     }
 
     pub(crate) fn done<T>(self, value: T) -> Result<T, PoolErrors> {
-        if self.errors.is_empty() {
-            Ok(value)
-        } else {
-            Err(PoolErrors(self.errors))
-        }
+        if self.errors.is_empty() { Ok(value) } else { Err(PoolErrors(self.errors)) }
     }
 }

@@ -60,9 +60,7 @@ impl Pool {
             return Status::Excluded(why);
         }
         if let Some(node) = self.reserved_for(ip) {
-            return Status::Reserved {
-                node: node.to_owned(),
-            };
+            return Status::Reserved { node: node.to_owned() };
         }
         let (family, number) = split(ip);
         let band = range.part(family).and_then(|part| part.static_run());
@@ -76,11 +74,7 @@ impl Pool {
     /// Why nobody ever gets this address, whatever is free. Any range of the pool may say so.
     pub(crate) fn never_given(&self, ip: IpAddr) -> Option<Why> {
         let (family, number) = split(ip);
-        let parts = || {
-            self.ranges
-                .iter()
-                .filter_map(|range| Some((range, range.part(family)?)))
-        };
+        let parts = || self.ranges.iter().filter_map(|range| Some((range, range.part(family)?)));
         for (range, part) in parts() {
             let name = || range.name.clone();
             if part.gateway == Some(number) {
@@ -101,10 +95,6 @@ impl Pool {
         let ip = family.address(number);
         let edge = ip == part.cidr.network() || (family == Family::V4 && ip == part.cidr.broadcast());
         let name = range.name.clone();
-        Some(if edge {
-            Why::SubnetEnd { range: name }
-        } else {
-            Why::NoWholeSlice { range: name }
-        })
+        Some(if edge { Why::SubnetEnd { range: name } } else { Why::NoWholeSlice { range: name } })
     }
 }

@@ -71,12 +71,7 @@ impl Line {
 
         let mut line = Line::default();
         for ((first, last), skip_octet_ends) in pieces {
-            let segment = Segment {
-                first,
-                last,
-                skip_octet_ends,
-                place: line.len,
-            };
+            let segment = Segment { first, last, skip_octet_ends, place: line.len };
             let len = segment.len();
             if len > 0 {
                 line.len += len;

@@ -158,14 +158,12 @@ impl Part {
 
     /// First and last address of the static band.
     pub fn static_band(&self) -> Option<(IpAddr, IpAddr)> {
-        self.static_run()
-            .map(|(a, b)| (self.family.address(a), self.family.address(b)))
+        self.static_run().map(|(a, b)| (self.family.address(a), self.family.address(b)))
     }
 
     /// First and last address of the dynamic band.
     pub fn dynamic_band(&self) -> Option<(IpAddr, IpAddr)> {
-        self.dynamic_run()
-            .map(|(a, b)| (self.family.address(a), self.family.address(b)))
+        self.dynamic_run().map(|(a, b)| (self.family.address(a), self.family.address(b)))
     }
 
     pub(crate) fn static_run(&self) -> Option<Run> {

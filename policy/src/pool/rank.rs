@@ -9,10 +9,7 @@ use super::range::{Part, Range};
 
 /// Whether a range is for this node at all.
 pub(crate) fn matches(range: &Range, node: &NodeView<'_>) -> bool {
-    range
-        .selector
-        .as_ref()
-        .is_none_or(|selector| selector.score(node).is_some())
+    range.selector.as_ref().is_none_or(|selector| selector.score(node).is_some())
 }
 
 /// The ranges that give and are for this node, in the order they are tried:

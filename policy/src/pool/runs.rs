@@ -80,10 +80,7 @@ impl Runs {
         let from = self.run_at(first).map_or(first, |(start, _)| start);
         // An empty interval (first > last) must not reach `BTreeMap::range`, which panics on it.
         let to = last.max(from);
-        self.runs
-            .range(from..=to)
-            .map(move |(&a, &b)| (a.max(first), b.min(last)))
-            .filter(|(a, b)| a <= b)
+        self.runs.range(from..=to).map(move |(&a, &b)| (a.max(first), b.min(last))).filter(|(a, b)| a <= b)
     }
 
     /// How many numbers of `first..=last` are in the set. O(runs inside).

@@ -101,11 +101,7 @@ impl Selector {
                     found.error(format!("{path}.key"), Problem::Missing);
                 }
                 if let Some(test) = compile(requirement, &path, found) {
-                    compiled
-                        .labels
-                        .entry(requirement.key.clone())
-                        .or_default()
-                        .push(test);
+                    compiled.labels.entry(requirement.key.clone()).or_default().push(test);
                 }
             }
             for (j, requirement) in term.fields.iter().enumerate() {
@@ -114,10 +110,7 @@ impl Selector {
             }
             compiled
         });
-        Selector {
-            terms: terms.collect(),
-            text: spec.to_string(),
-        }
+        Selector { terms: terms.collect(), text: spec.to_string() }
     }
 
     /// `None`: doesn't match. `Some(n)`: matches, through n labels and fields of the node (R87); of
@@ -134,22 +127,14 @@ impl Selector {
 
 fn compile_field(requirement: &Requirement, path: &str, found: &mut Findings) -> Option<Test> {
     if requirement.key != NAME_FIELD {
-        found.error(
-            format!("{path}.key"),
-            Problem::NotAField {
-                key: requirement.key.clone(),
-            },
-        );
+        found.error(format!("{path}.key"), Problem::NotAField { key: requirement.key.clone() });
     }
     let test = compile(requirement, path, found)?;
     if matches!(test, Test::In(_) | Test::NotIn(_)) {
         return Some(test);
     }
     let operator = requirement.operator.clone();
-    found.error(
-        format!("{path}.operator"),
-        Problem::NotAFieldOperator { operator },
-    );
+    found.error(format!("{path}.operator"), Problem::NotAFieldOperator { operator });
     None
 }
 
@@ -174,10 +159,7 @@ fn compile(requirement: &Requirement, path: &str, found: &mut Findings) -> Optio
             None => Problem::NeedsInteger { operator },
         },
         _ => {
-            found.error(
-                format!("{path}.operator"),
-                Problem::NotAnOperator { text: operator },
-            );
+            found.error(format!("{path}.operator"), Problem::NotAnOperator { text: operator });
             return None;
         }
     };

@@ -1,4 +1,4 @@
-//! Slices: aligned blocks of 2^`perNodeHostBits` addresses, each owned by one node (DESIGN 5).
+//! Slices: aligned blocks of 2^`perNodeHostBits` addresses, each owned by one node (docs/ARCHITECTURE.md).
 //!
 //! A node's agent calls `choose_slice` and creates the object of that name; the name is the lock.
 //! Within its slices it serves itself: `Pool::within` is the pool cut down to them, for `choose`.
@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::choose::scan::Scan;
-use super::choose::{Holder, Kind, NoAddress, NodeView, Want};
+use super::choose::{Holder, Kind, NoAddress, NodeView, Want, literal};
 use super::family::{Family, split};
 use super::range::{Part, Range};
 use super::rank::{matches, rank};
@@ -79,13 +79,26 @@ impl Part {
     }
 
     fn slice_at(&self, number: u128, bits: u8, pool: &str) -> Slice {
+        let cidr = self.slice_cidr(number, bits);
+        Slice { cidr, name: name(pool, cidr.addr()) }
+    }
+
+    fn slice_cidr(&self, number: u128, bits: u8) -> IpNet {
         let first = self.family.address(self.block(number, bits).0);
         // A prefix of at most the family's bits is always valid.
-        let cidr = IpNet::new(first, self.family.bits() - bits).unwrap_or(IpNet::from(first));
-        Slice {
-            cidr,
-            name: name(pool, first),
-        }
+        IpNet::new(first, self.family.bits() - bits).unwrap_or(IpNet::from(first))
+    }
+}
+
+impl Range {
+    /// The slice that an address lies in, whoever owns it, and whether it touches the static band: such slices are
+    /// chosen last, and that is all that a band means here, for inside a slice there is none.
+    pub fn slice_around(&self, ip: IpAddr) -> Option<(IpNet, bool)> {
+        let (family, number) = split(ip);
+        let (part, bits) = (self.part(family)?, self.host_bits?);
+        let [_, last] = part.slice_runs(bits);
+        let is_last = last.is_some_and(|(first, last)| (first..=last).contains(&number));
+        part.usable(number).then(|| (part.slice_cidr(number, bits), is_last))
     }
 }
 
@@ -109,30 +122,19 @@ pub fn choose_slice(
     node: &NodeView<'_>,
 ) -> Result<SliceChoice, NoAddress> {
     if !view.pool.is_sliced() {
-        return Err(NoAddress::NotSliced {
-            pool: view.pool.name.clone(),
-        });
+        return Err(NoAddress::NotSliced { pool: view.pool.name.clone() });
     }
     // Made for another spec of this pool, its places mean nothing: never guess, refit.
     let taken = match view.taken.fits(view.pool) {
         true => Cow::Borrowed(view.taken),
         false => Cow::Owned(view.taken.refit(view.pool)),
     };
-    let view = &SliceView {
-        taken: &taken,
-        ..*view
-    };
-    let search = Search {
-        view,
-        holder,
-        hash: hash::start(holder.node, &view.pool.name, holder.capture),
-    };
+    let view = &SliceView { taken: &taken, ..*view };
+    let search = Search { view, holder, hash: hash::start(holder.node, &view.pool.name, holder.capture) };
     let ranked = rank(view.pool, node);
     match holder.want {
         Want::Exactly(ip) => search.exactly(ip.to_canonical()),
-        Want::Any => search
-            .reserved(&ranked)
-            .map_or_else(|| search.any(&ranked, node), Ok),
+        Want::Any => search.reserved(&ranked).map_or_else(|| search.any(&ranked, node), Ok),
     }
 }
 
@@ -151,13 +153,10 @@ impl Search<'_> {
             barred: self.view.barred.runs(part.family),
             declined: self.holder.declined,
         };
-        part.slice_runs(bits)
-            .into_iter()
-            .flatten()
-            .find_map(|(first, last)| {
-                let start = first + self.hash % (last - first + 1);
-                scan.from((first, last), part.block(start, bits).0.max(first))
-            })
+        part.slice_runs(bits).into_iter().flatten().find_map(|(first, last)| {
+            let start = first + self.hash % (last - first + 1);
+            scan.from((first, last), part.block(start, bits).0.max(first))
+        })
     }
 
     fn any(&self, ranked: &[&Range], node: &NodeView<'_>) -> Result<SliceChoice, NoAddress> {
@@ -178,15 +177,8 @@ impl Search<'_> {
                 barred: self.view.barred.owners_in(self.view.pool, &full),
                 full,
             },
-            (true, false) => NoAddress::AllDraining {
-                pool,
-                node: node_name,
-                draining,
-            },
-            (true, true) => NoAddress::NoRangeForNode {
-                pool,
-                node: node_name,
-            },
+            (true, false) => NoAddress::AllDraining { pool, node: node_name, draining },
+            (true, true) => NoAddress::NoRangeForNode { pool, node: node_name },
         })
     }
 
@@ -194,13 +186,8 @@ impl Search<'_> {
     fn reserved(&self, ranked: &[&Range]) -> Option<SliceChoice> {
         let mine = self.view.pool.reservations_for(self.holder.node);
         let own = |part: &Part, bits: u8| {
-            let numbers = mine
-                .iter()
-                .filter(|ip| part.family == Family::of(**ip))
-                .map(|ip| split(*ip).1);
-            numbers
-                .filter(|n| part.usable(*n))
-                .find(|n| self.is_free(part, *n, bits))
+            let numbers = mine.iter().filter(|ip| part.family == Family::of(**ip)).map(|ip| split(*ip).1);
+            numbers.filter(|n| part.usable(*n)).find(|n| self.is_free(part, *n, bits))
         };
         let others = self
             .view
@@ -211,10 +198,8 @@ impl Search<'_> {
         ranked.iter().copied().chain(others).find_map(|range| {
             let bits = range.host_bits?;
             range.parts().find_map(|part| own(part, bits))?;
-            self.fill(range, Kind::Reserved, |part, bits| {
-                own(part, bits).or_else(|| self.scan(part, bits))
-            })
-            .ok()
+            self.fill(range, Kind::Reserved, |part, bits| own(part, bits).or_else(|| self.scan(part, bits)))
+                .ok()
         })
     }
 
@@ -239,12 +224,7 @@ impl Search<'_> {
                 None => Err(family),
             },
         };
-        Ok(SliceChoice {
-            range: range.name.clone(),
-            kind,
-            v4: slice(Family::V4)?,
-            v6: slice(Family::V6)?,
-        })
+        Ok(SliceChoice { range: range.name.clone(), kind, v4: slice(Family::V4)?, v6: slice(Family::V6)? })
     }
 
     /// The slice around a literal address; of the other family nothing.
@@ -257,56 +237,18 @@ impl Search<'_> {
         let (Some(part), Some(bits)) = (range.part(family), range.host_bits) else {
             return Err(NoAddress::NotInPool { ip, pool });
         };
-        if let Some(why) = view.pool.never_given(ip) {
-            return Err(NoAddress::Excluded { ip, pool, why });
-        }
-        let reserved = view.pool.reserved_for(ip);
-        if let Some(owner) = reserved.filter(|owner| *owner != self.holder.node) {
-            return Err(NoAddress::Reserved {
-                ip,
-                pool,
-                node: owner.to_owned(),
-            });
-        }
-        if let Some(owner) = view.barred.owner(ip) {
-            return Err(NoAddress::Barred {
-                ip,
-                pool,
-                owner: owner.to_owned(),
-            });
-        }
-        if self.holder.declined.contains(&ip) {
-            return Err(NoAddress::Declined { ip, pool });
-        }
+        let kind = literal(view.pool, view.barred, self.holder, ip)?;
         let slice = part.slice_at(number, bits, &pool);
         if view.taken.touches(family, part.block(number, bits)) {
-            return Err(NoAddress::SliceHeld {
-                ip,
-                cidr: slice.cidr,
-                pool,
-            });
+            return Err(NoAddress::SliceHeld { ip, cidr: slice.cidr, pool });
         }
         if !range.gives() {
-            return Err(NoAddress::Draining {
-                ip,
-                pool,
-                range: range.name.clone(),
-            });
+            return Err(NoAddress::Draining { ip, pool, range: range.name.clone() });
         }
-        let kind = if reserved.is_some() {
-            Kind::Reserved
-        } else {
-            Kind::Static
-        };
         let (v4, v6) = match family {
             Family::V4 => (Some(slice), None),
             Family::V6 => (None, Some(slice)),
         };
-        Ok(SliceChoice {
-            range: range.name.clone(),
-            kind,
-            v4,
-            v6,
-        })
+        Ok(SliceChoice { range: range.name.clone(), kind, v4, v6 })
     }
 }

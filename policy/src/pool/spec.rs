@@ -1,7 +1,7 @@
 //! A pool's spec as plain data: what a person wrote, not yet checked.
 //!
 //! The agent fills these from the API types, the CLI from a YAML file through `PoolSpec::from_manifest`
-//! or serde (DESIGN 3's field names). Nothing is parsed here beyond the shape: `Pool::new` does that,
+//! or serde (the API's field names). Nothing is parsed here beyond the shape: `Pool::new` does that,
 //! and reports every error at once.
 
 mod read;
@@ -83,10 +83,7 @@ impl RangeState {
 
 impl BlockSpec {
     pub fn new(cidr: impl Into<String>) -> BlockSpec {
-        BlockSpec {
-            cidr: cidr.into(),
-            ..BlockSpec::default()
-        }
+        BlockSpec { cidr: cidr.into(), ..BlockSpec::default() }
     }
 }
 

@@ -27,12 +27,7 @@ pub struct Taken {
 impl Taken {
     /// Nothing taken.
     pub fn new(pool: &Pool) -> Taken {
-        Taken {
-            lines: pool.lines.clone(),
-            runs: Both::default(),
-            others: Both::default(),
-            len: 0,
-        }
+        Taken { lines: pool.lines.clone(), runs: Both::default(), others: Both::default(), len: 0 }
     }
 
     /// These addresses taken.
@@ -99,14 +94,9 @@ impl Taken {
     pub fn iter(&self) -> impl Iterator<Item = IpAddr> + '_ {
         Family::BOTH.into_iter().flat_map(move |family| {
             let line = self.lines.get(family);
-            let placed = self
-                .runs
-                .get(family)
-                .iter()
-                .flat_map(|(first, last)| first..=last);
+            let placed = self.runs.get(family).iter().flat_map(|(first, last)| first..=last);
             let on = placed.filter_map(move |place| line.at(place));
-            on.chain(self.others.get(family).iter().copied())
-                .map(move |number| family.address(number))
+            on.chain(self.others.get(family).iter().copied()).map(move |number| family.address(number))
         })
     }
 

@@ -1,5 +1,6 @@
 //! Tests of the pool, by topic; requirement numbers in names or comments.
 
+mod allocator;
 mod bands;
 mod change;
 mod choosing;
@@ -32,11 +33,7 @@ fn pool(yaml: &str) -> Pool {
 fn errors(yaml: &str) -> Vec<String> {
     let value: Value = serde_saphyr::from_str(yaml).expect("test YAML");
     let read = PoolSpec::from_spec("traffic-1", &value).and_then(|spec| Pool::new(&spec));
-    read.expect_err("must be refused")
-        .0
-        .iter()
-        .map(ToString::to_string)
-        .collect()
+    read.expect_err("must be refused").0.iter().map(ToString::to_string).collect()
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -44,10 +41,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-    pairs
-        .iter()
-        .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-        .collect()
+    pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
 }
 
 /// What node `name` gets next.
@@ -57,17 +51,8 @@ fn next(pool: &Pool, taken: &Taken, name: &str) -> Result<Choice, NoAddress> {
 
 fn next_of(pool: &Pool, taken: &Taken, barred: &Barred, name: &str, want: Want) -> Result<Choice, NoAddress> {
     let none = BTreeMap::new();
-    let holder = Holder {
-        node: name,
-        capture: "address",
-        declined: &[],
-        want,
-    };
-    choose(
-        &PoolView { pool, taken, barred },
-        &holder,
-        &NodeView { name, labels: &none },
-    )
+    let holder = Holder { node: name, capture: "address", declined: &[], want };
+    choose(&PoolView { pool, taken, barred }, &holder, &NodeView { name, labels: &none })
 }
 
 fn address(choice: &Choice) -> IpAddr {

@@ -1,5 +1,6 @@
 //! Addresses of a link, and a link's side of a family.
 
+use super::Raw;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -101,18 +102,17 @@ pub struct Address {
     pub ip: IpAddr,
     pub prefix: u8,
     /// `None`: for ever, so static. Otherwise somebody renews it, and it is theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<Lifetime>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<AddressProtocol>,
+    #[serde(default, rename = "kernel-attributes", skip_serializing_if = "Raw::is_empty")]
+    pub raw: Raw,
 }
 
 impl Address {
     pub fn new(ip: IpAddr, prefix: u8) -> Self {
-        Self {
-            ip,
-            prefix,
-            lifetime: None,
-            protocol: None,
-        }
+        Self { ip, prefix, lifetime: None, protocol: None, raw: Raw::default() }
     }
 
     pub fn family(&self) -> Family {
@@ -150,10 +150,8 @@ impl Address {
 
     /// Not Berth's to remove because a list doesn't name it.
     pub fn is_foreign(&self) -> bool {
-        let foreign_mark = !matches!(
-            self.protocol,
-            None | Some(AddressProtocol::UNSPEC | AddressProtocol::BERTH)
-        );
+        let foreign_mark =
+            !matches!(self.protocol, None | Some(AddressProtocol::UNSPEC | AddressProtocol::BERTH));
         self.is_dynamic() || self.is_kernel_link_local() || foreign_mark
     }
 }
@@ -164,8 +162,32 @@ impl fmt::Display for Address {
     }
 }
 
+/// Whether router advertisements are heeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AcceptRa {
+    Off,
+    /// Unless the link routes packets on.
+    On,
+    Always,
+}
+
+impl AcceptRa {
+    /// As the kernel numbers them.
+    pub const ALL: [AcceptRa; 3] = [AcceptRa::Off, AcceptRa::On, AcceptRa::Always];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            AcceptRa::Off => "off",
+            AcceptRa::On => "on",
+            AcceptRa::Always => "always",
+        }
+    }
+}
+
 /// A link's side of one family.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Ip {
     /// IPv6: not switched off by `disable_ipv6`. IPv4 has no such switch: it is on where there are addresses.
     pub enabled: bool,
@@ -174,7 +196,7 @@ pub struct Ip {
     /// IPv6: router advertisements gave addresses here.
     pub autoconf: bool,
     /// IPv6: whether router advertisements are heeded; `None` where nobody looked.
-    pub accept_ra: Option<bool>,
+    pub accept_ra: Option<AcceptRa>,
     /// Packets are routed on from here; `None` where nobody looked.
     pub forwarding: Option<bool>,
     /// In the kernel's order: the first is the one that outgoing packets get.

@@ -207,11 +207,7 @@ impl Desired {
     /// Reads a document. What Berth doesn't apply is refused by path, all of it at once.
     pub fn from_value(document: &Value) -> Result<Self, Refusals> {
         let (desired, refusals) = Self::read(document);
-        if refusals.0.is_empty() {
-            Ok(desired)
-        } else {
-            Err(refusals)
-        }
+        if refusals.0.is_empty() { Ok(desired) } else { Err(refusals) }
     }
 
     /// Reads what can be read of a document: that, and all that is refused. What is refused counts as not

@@ -16,11 +16,7 @@ struct Prefix<'a>(&'a str);
 
 impl fmt::Display for Prefix<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "{}: ", self.0)
-        }
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
     }
 }
 
@@ -38,10 +34,7 @@ pub enum Reason {
     #[error("expected a number from {min} to {max}, found {found}")]
     OutOfRange { min: u64, max: u64, found: String },
     #[error("expected one of {}, found {found}", allowed.join(", "))]
-    NotOneOf {
-        allowed: Vec<&'static str>,
-        found: String,
-    },
+    NotOneOf { allowed: Vec<&'static str>, found: String },
     #[error("{address} is {what}; give the address of one host")]
     NotAHost { address: IpAddr, what: &'static str },
     #[error("is missing")]

@@ -78,10 +78,7 @@ static ETHERNET: KindSpec = KindSpec {
     unsupported: &["auto-negotiation", "speed", "duplex", "sr-iov"],
     ..BARE
 };
-static VETH: KindSpec = KindSpec {
-    sections: &["veth"],
-    ..BARE
-};
+static VETH: KindSpec = KindSpec { sections: &["veth"], ..BARE };
 static PLAIN: KindSpec = BARE;
 
 /// Types nmstate knows and Berth doesn't; told apart from misspelt ones.
@@ -196,28 +193,20 @@ impl fmt::Display for LinkKind {
 
 impl KindSpec {
     pub fn option(&self, path: &str) -> Option<&'static OptSpec> {
-        self.options
-            .iter()
-            .find(|s| s.path == path || s.alias == Some(path))
+        self.options.iter().find(|s| s.path == path || s.alias == Some(path))
     }
 
     pub fn port_option(&self, path: &str) -> Option<&'static OptSpec> {
-        self.port_options
-            .iter()
-            .find(|s| s.path == path || s.alias == Some(path))
+        self.port_options.iter().find(|s| s.path == path || s.alias == Some(path))
     }
 }
 
 /// Every option of every table.
 pub(crate) fn all_options() -> impl Iterator<Item = &'static OptSpec> {
-    LinkKind::KNOWN
-        .into_iter()
-        .flat_map(|k| k.spec().options.iter().chain(k.spec().port_options))
+    LinkKind::KNOWN.into_iter().flat_map(|k| k.spec().options.iter().chain(k.spec().port_options))
 }
 
 /// The kind a section belongs to.
 pub(crate) fn of_section(section: &str) -> Option<LinkKind> {
-    LinkKind::KNOWN
-        .into_iter()
-        .find(|k| k.spec().sections.contains(&section))
+    LinkKind::KNOWN.into_iter().find(|k| k.spec().sections.contains(&section))
 }

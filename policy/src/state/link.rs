@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 /// One network interface. What sits on a controller is said at the port (`controller`, `port`), as in the
 /// kernel; port lists are made from it when a state is printed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Link {
     pub name: IfName,
     pub kind: LinkKind,
@@ -60,10 +61,7 @@ impl Link {
             peer: None,
             options: Options::new(),
             ipv4: Ip::default(),
-            ipv6: Ip {
-                enabled: true,
-                ..Ip::default()
-            },
+            ipv6: Ip { enabled: true, ..Ip::default() },
             extra: Map::new(),
         }
     }

@@ -45,24 +45,16 @@ impl IfName {
 
     fn checked(name: &str, max: usize) -> Result<Self, NameError> {
         if name.is_empty() || name.len() > max {
-            return Err(NameError::Length {
-                name: name.into(),
-                len: name.len(),
-                max,
-            });
+            return Err(NameError::Length { name: name.into(), len: name.len(), max });
         }
         if name == "." || name == ".." {
             return Err(NameError::Reserved { name: name.into() });
         }
         // The kernel's dev_valid_name: no slash, no colon, no white space.
-        if let Some(found) = name
-            .chars()
-            .find(|c| *c == '/' || *c == ':' || c.is_whitespace() || c.is_control())
+        if let Some(found) =
+            name.chars().find(|c| *c == '/' || *c == ':' || c.is_whitespace() || c.is_control())
         {
-            return Err(NameError::Character {
-                name: name.into(),
-                found,
-            });
+            return Err(NameError::Character { name: name.into(), found });
         }
         Ok(Self(name.to_owned()))
     }
@@ -115,11 +107,7 @@ impl FromStr for Mac {
             }
             *byte = u8::from_str_radix(part, 16).map_err(|_| wrong())?;
         }
-        if parts.next().is_some() {
-            Err(wrong())
-        } else {
-            Ok(Self(bytes))
-        }
+        if parts.next().is_some() { Err(wrong()) } else { Ok(Self(bytes)) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! The agent's netlink module fills it from the kernel; [`Observed::from_value`] reads it from nmstate's YAML
 //! (`--current state.yaml`); [`Observed::to_value`] prints it as such. Its own serde form keeps everything,
 //! also what nmstate's YAML has no word for (who made a route, on-link next hops), and is what a checkpoint
-//! on disk holds.
+//! on disk holds; its keys are in kebab-case, as nmstate's are.
 
 mod from_value;
 mod to_value;
@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 /// The network state of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Observed {
     pub links: BTreeMap<IfName, Link>,
     /// Every route but those the kernel makes itself from addresses (protocol kernel, table local).

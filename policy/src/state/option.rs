@@ -35,8 +35,7 @@ impl<'de> Deserialize<'de> for OptName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         let spec = kind::all_options().find(|spec| spec.path == name);
-        spec.map(OptSpec::name)
-            .ok_or_else(|| D::Error::custom(format_args!("no option is called {name:?}")))
+        spec.map(OptSpec::name).ok_or_else(|| D::Error::custom(format_args!("no option is called {name:?}")))
     }
 }
 
@@ -107,6 +106,15 @@ pub enum When {
     AfterPorts,
 }
 
+/// Why an option has no meaning where it stands.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Pointless {
+    #[error("it has no meaning in mode {mode}, only in {}", .modes.join(", "))]
+    Mode { mode: String, modes: &'static [&'static str] },
+    #[error("it has no meaning without {}", .other.strip_prefix("options.").unwrap_or(.other))]
+    Without { other: &'static str },
+}
+
 /// A row of a kind's table.
 #[derive(Clone, Copy, Debug)]
 pub struct OptSpec {
@@ -118,18 +126,15 @@ pub struct OptSpec {
     pub slack: u64,
     /// Part of the kernel's state but not of the YAML.
     pub hidden: bool,
+    /// The link's modes in which it has a meaning; elsewhere the kernel shows it but won't have it set. Empty: all.
+    pub modes: &'static [&'static str],
+    /// The option without which (at 0) it has none.
+    pub with: Option<&'static str>,
 }
 
 impl OptSpec {
     pub(crate) const fn new(path: &'static str, ty: OptType) -> Self {
-        Self {
-            path,
-            alias: None,
-            ty,
-            when: When::Any,
-            slack: 0,
-            hidden: false,
-        }
+        Self { path, alias: None, ty, when: When::Any, slack: 0, hidden: false, modes: &[], with: None }
     }
 
     pub(crate) const fn int(path: &'static str, min: u64, max: u64) -> Self {
@@ -137,10 +142,7 @@ impl OptSpec {
     }
 
     pub(crate) const fn alias(self, alias: &'static str) -> Self {
-        Self {
-            alias: Some(alias),
-            ..self
-        }
+        Self { alias: Some(alias), ..self }
     }
 
     pub(crate) const fn when(self, when: When) -> Self {
@@ -155,8 +157,29 @@ impl OptSpec {
         Self { hidden: true, ..self }
     }
 
+    pub(crate) const fn modes(self, modes: &'static [&'static str]) -> Self {
+        Self { modes, ..self }
+    }
+
+    pub(crate) const fn with(self, other: &'static str) -> Self {
+        Self { with: Some(other), ..self }
+    }
+
     pub fn name(&self) -> OptName {
         OptName(self.path)
+    }
+
+    /// Why it has no meaning on a link (for a port: under a controller) with these options; `None` if it has.
+    pub fn pointless(&self, link: &Options) -> Option<Pointless> {
+        let get = |path: &str| link.iter().find(|(name, _)| name.as_str() == path).map(|(_, value)| value);
+        match get("mode") {
+            Some(OptValue::Text(mode)) if !self.modes.is_empty() && !self.modes.contains(&mode.as_str()) => {
+                return Some(Pointless::Mode { mode: mode.clone(), modes: self.modes });
+            }
+            _ => {}
+        }
+        let other = self.with?;
+        (get(other) == Some(&OptValue::Int(0))).then_some(Pointless::Without { other })
     }
 
     /// Whether `found` is as good as `wanted`.
@@ -204,8 +227,7 @@ fn read_word(
         return Some(OptValue::Text((*word).into()));
     }
     let choices: Vec<_> = words.iter().map(|(word, _)| (*word, *word)).collect();
-    r.word(path, value, &choices)
-        .map(|word| OptValue::Text(word.into()))
+    r.word(path, value, &choices).map(|word| OptValue::Text(word.into()))
 }
 
 fn read_ips(r: &mut Reader, path: &Path<'_>, value: &Value) -> Option<OptValue> {
@@ -260,10 +282,9 @@ pub(crate) fn write(options: &Options, table: &[OptSpec], section: &mut Map<Stri
             OptValue::Bool(b) => json!(b),
             OptValue::Int(n) => json!(n),
             OptValue::Text(s) => json!(s),
-            OptValue::Pairs(pairs) => pairs
-                .iter()
-                .map(|(from, to)| json!({"from": from, "to": to}))
-                .collect(),
+            OptValue::Pairs(pairs) => {
+                pairs.iter().map(|(from, to)| json!({"from": from, "to": to})).collect()
+            }
         };
         let mut parts = spec.path.split('.').peekable();
         let mut into = &mut *section;

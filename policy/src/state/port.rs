@@ -27,11 +27,7 @@ pub struct VlanRange {
 
 impl fmt::Display for VlanRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.min == self.max {
-            write!(f, "{}", self.min)
-        } else {
-            write!(f, "{}-{}", self.min, self.max)
-        }
+        if self.min == self.max { write!(f, "{}", self.min) } else { write!(f, "{}-{}", self.min, self.max) }
     }
 }
 
@@ -42,8 +38,10 @@ impl fmt::Display for VlanRange {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortVlan {
     /// Untagged frames belong to this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<u16>,
     /// Carried with a tag; sorted, merged, without overlap.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tagged: Vec<VlanRange>,
 }
 
@@ -110,12 +108,7 @@ impl PortVlan {
         match trunk {
             Some(true) => {
                 if tag.is_some() && native != Some(true) {
-                    r.find(
-                        &path.key("tag"),
-                        Reason::Needs {
-                            other: "enable-native: true on a trunk port",
-                        },
-                    );
+                    r.find(&path.key("tag"), Reason::Needs { other: "enable-native: true on a trunk port" });
                 }
                 if tag.is_none() && native == Some(true) {
                     r.find(&path.key("enable-native"), Reason::Needs { other: "tag" });
@@ -162,10 +155,7 @@ fn read_tag(r: &mut Reader, path: &Path<'_>, value: &Value) -> Option<VlanRange>
         (Some(_), Some(_)) => {
             r.find(
                 path,
-                Reason::Expected {
-                    wanted: "min not above max",
-                    found: super::scalar::shown(value),
-                },
+                Reason::Expected { wanted: "min not above max", found: super::scalar::shown(value) },
             );
             None
         }

@@ -1,6 +1,6 @@
 //! Routes as the kernel has them: one route, one or several next hops.
 
-use super::{Family, IfName};
+use super::{Family, IfName, Raw};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,6 +67,7 @@ impl RouteType {
 /// One way a route leads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct NextHop {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<IpAddr>,
     pub dev: IfName,
     /// Share among several; 1 to 256.
@@ -84,11 +85,7 @@ impl fmt::Display for NextHop {
         if self.weight > 1 {
             write!(f, " weight {}", self.weight)?;
         }
-        if self.onlink {
-            f.write_str(" onlink")
-        } else {
-            Ok(())
-        }
+        if self.onlink { f.write_str(" onlink") } else { Ok(()) }
     }
 }
 
@@ -102,6 +99,7 @@ pub struct RouteKey {
 
 /// A route.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Route {
     pub destination: IpNet,
     pub table: u32,
@@ -111,18 +109,19 @@ pub struct Route {
     pub kind: RouteType,
     pub protocol: RouteProtocol,
     /// Several: ECMP. None: blackhole and its kin. Sorted by (via, dev).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_hops: Vec<NextHop>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu: Option<u32>,
+    #[serde(default, rename = "kernel-attributes", skip_serializing_if = "Raw::is_empty")]
+    pub raw: Raw,
 }
 
 impl Route {
     pub fn key(&self) -> RouteKey {
-        RouteKey {
-            table: self.table,
-            destination: self.destination,
-            metric: self.metric,
-        }
+        RouteKey { table: self.table, destination: self.destination, metric: self.metric }
     }
 
     pub fn family(&self) -> Family {
@@ -141,6 +140,20 @@ impl Route {
         }
     }
 
+    /// Next hops in their order; the only one of a route has no share, and the kernel keeps none for it.
+    pub fn settle_hops(&mut self) {
+        self.next_hops.sort();
+        if let [only] = self.next_hops.as_mut_slice() {
+            only.weight = 1;
+        }
+    }
+
+    /// IPv6 takes several next hops only with a gateway in each.
+    pub fn has_all_gateways(&self) -> bool {
+        let several = self.family() == Family::Ipv6 && self.next_hops.len() > 1;
+        !several || self.next_hops.iter().all(|hop| hop.via.is_some())
+    }
+
     pub fn has_gateway(&self) -> bool {
         self.next_hops.iter().any(|hop| hop.via.is_some())
     }
@@ -152,11 +165,7 @@ impl fmt::Display for Route {
             write!(f, "{} ", self.kind.as_str())?;
         }
         if self.destination.prefix_len() == 0 {
-            let family = if self.family() == Family::Ipv6 {
-                " (ipv6)"
-            } else {
-                ""
-            };
+            let family = if self.family() == Family::Ipv6 { " (ipv6)" } else { "" };
             write!(f, "default{family}")?;
         } else {
             write!(f, "{}", self.destination)?;
@@ -173,10 +182,6 @@ impl fmt::Display for Route {
         if let Some(source) = self.source {
             write!(f, " src {source}")?;
         }
-        if let Some(mtu) = self.mtu {
-            write!(f, " mtu {mtu}")
-        } else {
-            Ok(())
-        }
+        if let Some(mtu) = self.mtu { write!(f, " mtu {mtu}") } else { Ok(()) }
     }
 }

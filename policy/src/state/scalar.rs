@@ -19,39 +19,21 @@ pub(crate) struct Reader {
 
 impl Reader {
     pub(crate) fn strict() -> Self {
-        Self {
-            findings: Vec::new(),
-            lenient: false,
-            extra: Map::new(),
-        }
+        Self { findings: Vec::new(), lenient: false, extra: Map::new() }
     }
 
     pub(crate) fn lenient() -> Self {
-        Self {
-            findings: Vec::new(),
-            lenient: true,
-            extra: Map::new(),
-        }
+        Self { findings: Vec::new(), lenient: true, extra: Map::new() }
     }
 
     pub(crate) fn find(&mut self, path: &Path<'_>, reason: Reason) {
-        self.findings.push(Refusal {
-            path: path.to_string(),
-            reason,
-        });
+        self.findings.push(Refusal { path: path.to_string(), reason });
     }
 
     /// A field that nobody here reads: refused in a desired document, set aside in an observed one.
     pub(crate) fn unread(&mut self, path: &Path<'_>, known: bool, value: &Value) {
         if !self.lenient {
-            self.find(
-                path,
-                if known {
-                    Reason::NotSupported
-                } else {
-                    Reason::UnknownField
-                },
-            );
+            self.find(path, if known { Reason::NotSupported } else { Reason::UnknownField });
             return;
         }
         let mut keys = Vec::new();
@@ -71,13 +53,7 @@ impl Reader {
     }
 
     fn expected<T>(&mut self, path: &Path<'_>, wanted: &'static str, value: &Value) -> Option<T> {
-        self.find(
-            path,
-            Reason::Expected {
-                wanted,
-                found: shown(value),
-            },
-        );
+        self.find(path, Reason::Expected { wanted, found: shown(value) });
         None
     }
 
@@ -94,15 +70,8 @@ impl Reader {
         path: &Path<'_>,
         value: &'v Value,
     ) -> impl Iterator<Item = (&'v str, &'v Value)> + use<'v> {
-        let map = if value.is_null() {
-            None
-        } else {
-            self.map(path, value)
-        };
-        map.into_iter()
-            .flatten()
-            .filter(|(_, v)| !v.is_null())
-            .map(|(k, v)| (k.as_str(), v))
+        let map = if value.is_null() { None } else { self.map(path, value) };
+        map.into_iter().flatten().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.as_str(), v))
     }
 
     pub(crate) fn list<'v>(&mut self, path: &Path<'_>, value: &'v Value) -> &'v [Value] {
@@ -126,11 +95,7 @@ impl Reader {
     pub(crate) fn boolean(&mut self, path: &Path<'_>, value: &Value) -> Option<bool> {
         match value {
             Value::Bool(b) => Some(*b),
-            Value::String(s) => match s.to_ascii_lowercase().as_str() {
-                "true" | "yes" | "on" | "1" => Some(true),
-                "false" | "no" | "off" | "0" => Some(false),
-                _ => self.expected(path, "true or false", value),
-            },
+            Value::String(text) => boolean(text).or_else(|| self.expected(path, "true or false", value)),
             Value::Number(n) if n.as_u64() == Some(1) => Some(true),
             Value::Number(n) if n.as_u64() == Some(0) => Some(false),
             other => self.expected(path, "true or false", other),
@@ -155,32 +120,22 @@ impl Reader {
         match u64::try_from(number) {
             Ok(n) if (min..=max).contains(&n) => Some(n),
             _ => {
-                self.find(
-                    path,
-                    Reason::OutOfRange {
-                        min,
-                        max,
-                        found: shown(value),
-                    },
-                );
+                self.find(path, Reason::OutOfRange { min, max, found: shown(value) });
                 None
             }
         }
     }
 
     pub(crate) fn u32(&mut self, path: &Path<'_>, value: &Value) -> Option<u32> {
-        self.int(path, value, 0, u32::MAX.into())
-            .and_then(|n| u32::try_from(n).ok())
+        self.int(path, value, 0, u32::MAX.into()).and_then(|n| u32::try_from(n).ok())
     }
 
     pub(crate) fn u16(&mut self, path: &Path<'_>, value: &Value, min: u16, max: u16) -> Option<u16> {
-        self.int(path, value, min.into(), max.into())
-            .and_then(|n| u16::try_from(n).ok())
+        self.int(path, value, min.into(), max.into()).and_then(|n| u16::try_from(n).ok())
     }
 
     pub(crate) fn u8(&mut self, path: &Path<'_>, value: &Value, max: u8) -> Option<u8> {
-        self.int(path, value, 0, max.into())
-            .and_then(|n| u8::try_from(n).ok())
+        self.int(path, value, 0, max.into()).and_then(|n| u8::try_from(n).ok())
     }
 
     pub(crate) fn if_name(&mut self, path: &Path<'_>, value: &Value) -> Option<IfName> {
@@ -211,10 +166,7 @@ impl Reader {
     }
 
     pub(crate) fn mac(&mut self, path: &Path<'_>, value: &Value) -> Option<Mac> {
-        self.text(path, value)?
-            .parse()
-            .map_err(|e: super::NameError| self.find(path, e.into()))
-            .ok()
+        self.text(path, value)?.parse().map_err(|e: super::NameError| self.find(path, e.into())).ok()
     }
 
     pub(crate) fn ip(&mut self, path: &Path<'_>, value: &Value) -> Option<IpAddr> {
@@ -239,15 +191,18 @@ impl Reader {
         let hit = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(&found));
         if hit.is_none() {
             let allowed = words.iter().map(|(word, _)| *word).collect();
-            self.find(
-                path,
-                Reason::NotOneOf {
-                    allowed,
-                    found: shown(value),
-                },
-            );
+            self.find(path, Reason::NotOneOf { allowed, found: shown(value) });
         }
         hit.map(|(_, t)| *t)
+    }
+}
+
+/// A quoted boolean: the words that nmstate takes for one.
+pub(crate) fn boolean(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "y" | "1" => Some(true),
+        "false" | "no" | "off" | "n" | "0" => Some(false),
+        _ => None,
     }
 }
 

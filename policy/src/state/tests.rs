@@ -16,9 +16,7 @@ fn desired(text: &str) -> Desired {
 }
 
 fn refusals(text: &str) -> String {
-    Desired::from_value(&yaml(text))
-        .expect_err("is refused")
-        .to_string()
+    Desired::from_value(&yaml(text)).expect_err("is refused").to_string()
 }
 
 fn observed(text: &str) -> Observed {

@@ -30,12 +30,7 @@ fn walk(value: &mut Value, bindings: &Bindings, field: &Field<'_>, wrong: &mut V
             // What a capture holds is a value, not a template: it isn't walked again.
             Ok(Some(filled)) => *value = filled,
             Err((at, problem)) => {
-                wrong.push(Diagnostic::at(
-                    Place::Field(field.to_string()),
-                    source,
-                    at,
-                    problem,
-                ));
+                wrong.push(Diagnostic::at(Place::Field(field.to_string()), source, at, problem));
             }
         },
         Value::Array(items) => {
@@ -74,13 +69,7 @@ fn embed(parts: &[Part<'_>], bindings: &Bindings) -> Result<Value, Located> {
                 let value = lookup(reference, path, bindings)?;
                 let scalar = text_of(value).ok_or_else(|| {
                     let path = dotted(reference, path);
-                    (
-                        reference.at,
-                        Problem::NotEmbeddable {
-                            path,
-                            found: Found::of(value),
-                        },
-                    )
+                    (reference.at, Problem::NotEmbeddable { path, found: Found::of(value) })
                 })?;
                 text.push_str(&scalar);
             }
@@ -92,20 +81,10 @@ fn embed(parts: &[Part<'_>], bindings: &Bindings) -> Result<Value, Located> {
 fn lookup<'a>(reference: &Reference, path: &Path, bindings: &'a Bindings) -> Result<&'a Value, Located> {
     let state = bindings.get(&reference.name).ok_or_else(|| {
         let known = Names::of(bindings.names());
-        (
-            reference.at,
-            Problem::UnknownCapture {
-                name: reference.name.clone(),
-                known,
-            },
-        )
+        (reference.at, Problem::UnknownCapture { name: reference.name.clone(), known })
     })?;
     path.walk(state).map_err(|stop| {
-        path.stopped(
-            &format!("capture.{}", reference.name),
-            stop.depth,
-            Found::of(stop.here),
-        )
+        path.stopped(&format!("capture.{}", reference.name), stop.depth, Found::of(stop.here))
     })
 }
 

@@ -24,11 +24,7 @@ pub fn ipam_pools(desired_state: &Value) -> Result<BTreeMap<String, String>, Dia
     let mut names = Names::default();
     for (at, interface) in interfaces(desired_state).iter().enumerate() {
         for family in FAMILIES {
-            let addresses = interface
-                .get(family.key())
-                .and_then(|ip| ip.get("address"))
-                .and_then(Value::as_array);
-            for (position, entry) in addresses.into_iter().flatten().enumerate() {
+            for (position, entry) in family.addresses(interface).iter().enumerate() {
                 match pool_of(entry) {
                     Ok(None) => {}
                     Ok(Some(pool)) => {
@@ -51,10 +47,7 @@ pub(crate) fn expand(desired_state: &mut Value, bindings: &Bindings, wrong: &mut
     for (at, interface) in interfaces.iter_mut().enumerate() {
         for family in FAMILIES {
             // Taken out while the interface's name is looked at, and put back.
-            let Some(slot) = interface
-                .get_mut(family.key())
-                .and_then(|ip| ip.get_mut("address"))
-            else {
+            let Some(slot) = interface.get_mut(family.key()).and_then(|ip| ip.get_mut("address")) else {
                 continue;
             };
             let mut addresses = slot.take();
@@ -73,27 +66,21 @@ pub(crate) fn expand(desired_state: &mut Value, bindings: &Bindings, wrong: &mut
                     }
                 }
             }
-            if let Some(slot) = interface
-                .get_mut(family.key())
-                .and_then(|ip| ip.get_mut("address"))
-            {
+            if let Some(slot) = interface.get_mut(family.key()).and_then(|ip| ip.get_mut("address")) {
                 *slot = addresses;
             }
         }
     }
 }
 
-fn interfaces(desired_state: &Value) -> &[Value] {
-    desired_state
-        .get("interfaces")
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+pub(super) fn interfaces(desired_state: &Value) -> &[Value] {
+    desired_state.get("interfaces").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+pub(super) const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Family {
+pub(super) enum Family {
     V4,
     V6,
 }
@@ -118,14 +105,25 @@ impl Family {
         ip.is_ipv4() == (self == Self::V4)
     }
 
-    fn diagnostic(self, interface: usize, position: usize, problem: Problem) -> Diagnostic {
+    /// The interface's addresses of this family, as the document has them.
+    pub(super) fn addresses(self, interface: &Value) -> &[Value] {
+        let addresses = interface.get(self.key()).and_then(|ip| ip.get("address"));
+        addresses.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    }
+
+    /// The path of a field of an entry of an address list.
+    pub(super) fn path(self, interface: usize, position: usize, field: &str) -> String {
         let path = Field::Root;
         let path = Field::Key(&path, "interfaces");
         let path = Field::Index(&path, interface);
         let path = Field::Key(&path, self.key());
         let path = Field::Key(&path, "address");
         let path = Field::Index(&path, position);
-        Diagnostic::field(Field::Key(&path, "ipam").to_string(), problem)
+        Field::Key(&path, field).to_string()
+    }
+
+    fn diagnostic(self, interface: usize, position: usize, problem: Problem) -> Diagnostic {
+        Diagnostic::field(self.path(interface, position, "ipam"), problem)
     }
 }
 
@@ -135,10 +133,7 @@ struct Names(BTreeMap<(String, Family), usize>);
 
 impl Names {
     fn next(&mut self, interface: &Value, family: Family, pool: &str) -> String {
-        let name = format!(
-            "ipam_{}_{pool}",
-            plain(interface.get("name").unwrap_or(&Value::Null))
-        );
+        let name = format!("ipam_{}_{pool}", plain(interface.get("name").unwrap_or(&Value::Null)));
         let count = self.0.entry((name.clone(), family)).or_default();
         *count += 1;
         match *count {
@@ -167,9 +162,7 @@ fn plain(name: &Value) -> String {
 
 /// FNV-1a with its standard 32-bit constants: small, and the same for ever, which is what a name needs.
 fn fnv(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// The pool an entry of an address list asks for, if it does.
@@ -182,37 +175,24 @@ fn pool_of(entry: &Value) -> Result<Option<&str>, Problem> {
     let inside = ipam.as_object().and_then(|ipam| other(ipam, "pool"));
     match (ipam.get("pool").and_then(Value::as_str), beside.or(inside)) {
         (Some(pool), None) if is_label(pool) => Ok(Some(pool)),
-        (Some(pool), None) => Err(Problem::PoolName {
-            name: pool.to_owned(),
-        }),
+        (Some(pool), None) => Err(Problem::PoolName { name: pool.to_owned() }),
         (_, beside) => Err(Problem::IpamShape { beside }),
     }
 }
 
 /// `{ip, prefix-length}` of the list's family from what the capture was granted.
 fn address(capture: &str, pool: &str, family: Family, bindings: &Bindings) -> Result<Value, Problem> {
-    let granted = bindings.get(capture).ok_or_else(|| Problem::NoGrant {
-        capture: capture.to_owned(),
-        pool: pool.to_owned(),
-    })?;
+    let granted = bindings
+        .get(capture)
+        .ok_or_else(|| Problem::NoGrant { capture: capture.to_owned(), pool: pool.to_owned() })?;
     let part = granted.get(family.key()).unwrap_or(granted);
-    let fits = |ip: &&Value| {
-        ip.as_str()
-            .and_then(|ip| ip.parse().ok())
-            .is_some_and(|ip| family.has(ip))
-    };
+    let fits = |ip: &&Value| ip.as_str().and_then(|ip| ip.parse().ok()).is_some_and(|ip| family.has(ip));
     match (part.get("ip").filter(fits), part.get("prefix-length")) {
         (Some(ip), Some(length)) => {
-            let fields = [
-                ("ip".to_owned(), ip.clone()),
-                ("prefix-length".to_owned(), length.clone()),
-            ];
+            let fields = [("ip".to_owned(), ip.clone()), ("prefix-length".to_owned(), length.clone())];
             Ok(Value::Object(Map::from_iter(fields)))
         }
-        _ => Err(Problem::IpamFamily {
-            pool: pool.to_owned(),
-            family: family.name(),
-        }),
+        _ => Err(Problem::IpamFamily { pool: pool.to_owned(), family: family.name() }),
     }
 }
 
@@ -224,12 +204,7 @@ pub(crate) fn collisions<'a>(
     captures
         .filter(|name| anonymous.contains_key(*name))
         .map(|name| {
-            Diagnostic::field(
-                format!("capture.{name}"),
-                Problem::ReservedName {
-                    name: name.to_owned(),
-                },
-            )
+            Diagnostic::field(format!("capture.{name}"), Problem::ReservedName { name: name.to_owned() })
         })
         .collect()
 }

@@ -41,12 +41,7 @@ fn parse(inner: &str, start: usize) -> Result<Part<'_>, Located> {
     let is_word = !word.contains(|c: char| c.is_whitespace() || "=!|\"':{}".contains(c));
     let is_reference = word == "capture" || word.starts_with("capture.");
     if !(is_word && is_reference) {
-        return Err((
-            at.min(start + inner.len()),
-            Problem::NotReference {
-                found: word.to_owned(),
-            },
-        ));
+        return Err((at.min(start + inner.len()), Problem::NotReference { found: word.to_owned() }));
     }
     let (reference, path) = reference(&Path::parse(word, at)?)?;
     Ok(Part::Value(reference, path))

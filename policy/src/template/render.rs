@@ -34,11 +34,8 @@ impl PolicyDoc {
             let path = if prefix.is_empty() { "policy" } else { "spec" };
             return Err(shape(path, "a map with capture and desiredState", body).into());
         };
-        let desired_state = fields
-            .get("desiredState")
-            .or_else(|| fields.get("desired"))
-            .cloned()
-            .unwrap_or_default();
+        let desired_state =
+            fields.get("desiredState").or_else(|| fields.get("desired")).cloned().unwrap_or_default();
         let mut capture = BTreeMap::new();
         let mut wrong = Vec::new();
         match fields.get("capture") {
@@ -53,25 +50,20 @@ impl PolicyDoc {
             }
             Some(other) => wrong.push(shape(&format!("{prefix}capture"), "a map of text", other)),
         }
+        if fields.contains_key("desiredState") && fields.contains_key("desired") {
+            let (one, other) = ("desiredState", "desired");
+            wrong.push(Diagnostic::field(format!("{prefix}{other}"), Problem::SameTwice { one, other }));
+        }
         if !matches!(desired_state, Value::Object(_) | Value::Null) {
             wrong.push(shape(&format!("{prefix}desiredState"), "a map", &desired_state));
         }
-        Diagnostics::none_or(
-            wrong,
-            Self {
-                capture,
-                desired_state,
-            },
-        )
+        Diagnostics::none_or(wrong, Self { capture, desired_state })
     }
 
     /// The addresses to ask for before rendering: capture → pool, anonymous captures of `ipam` included.
     pub fn pools(&self) -> Result<BTreeMap<String, String>, Diagnostics> {
         let (captures, anonymous) = self.parse()?;
-        let named = captures
-            .pools()
-            .into_iter()
-            .map(|(name, pool)| (name.to_owned(), pool.to_owned()));
+        let named = captures.pools().into_iter().map(|(name, pool)| (name.to_owned(), pool.to_owned()));
         Ok(named.chain(anonymous).collect())
     }
 
@@ -121,15 +113,8 @@ fn ungranted(anonymous: &BTreeMap<String, String>, grants: &Grants) -> Vec<Diagn
         .iter()
         .filter(|(capture, _)| !grants.contains_key(*capture))
         .map(|(capture, pool)| {
-            let problem = Problem::NoGrant {
-                capture: capture.clone(),
-                pool: pool.clone(),
-            };
-            Diagnostic {
-                place: crate::capture::Place::Capture(capture.clone()),
-                spot: None,
-                problem,
-            }
+            let problem = Problem::NoGrant { capture: capture.clone(), pool: pool.clone() };
+            Diagnostic { place: crate::capture::Place::Capture(capture.clone()), spot: None, problem }
         })
         .collect()
 }

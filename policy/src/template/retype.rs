@@ -10,6 +10,7 @@ mod schema;
 
 use serde_json::{Map, Value};
 
+use crate::state::scalar::boolean;
 use schema::{Node, STATE};
 
 /// Types a network state in place.
@@ -26,10 +27,7 @@ pub(crate) fn retype(state: &mut Value) {
 fn default(interface: &mut Map<String, Value>, key: &str, value: &str, after: &str) {
     if interface.get(key).is_none_or(Value::is_null) {
         interface.shift_remove(key);
-        let position = interface
-            .keys()
-            .position(|other| other == after)
-            .map_or(0, |at| at + 1);
+        let position = interface.keys().position(|other| other == after).map_or(0, |at| at + 1);
         interface.shift_insert(position, key.to_owned(), Value::String(value.to_owned()));
     }
 }
@@ -47,7 +45,7 @@ impl Node {
             (Self::Each(node), Value::Object(map)) => map.values_mut().for_each(|child| node.apply(child)),
             (Self::List(node), Value::Array(items)) => items.iter_mut().for_each(|item| node.apply(item)),
             (Self::Int, value) => replace(value, integer),
-            (Self::Bool, value) => replace(value, boolean),
+            (Self::Bool, value) => replace(value, |text| boolean(text).map(Value::Bool)),
             (Self::Text, value) => {
                 if let Value::Number(number) = value {
                     *value = Value::String(number.to_string());
@@ -65,17 +63,5 @@ fn replace(value: &mut Value, parse: fn(&str) -> Option<Value>) {
 }
 
 fn integer(text: &str) -> Option<Value> {
-    text.parse::<u64>()
-        .map(Value::from)
-        .or_else(|_| text.parse::<i64>().map(Value::from))
-        .ok()
-}
-
-/// The words nmstate takes for a boolean.
-fn boolean(text: &str) -> Option<Value> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "yes" | "on" | "y" | "1" => Some(Value::Bool(true)),
-        "false" | "no" | "off" | "n" | "0" => Some(Value::Bool(false)),
-        _ => None,
-    }
+    text.parse::<u64>().map(Value::from).or_else(|_| text.parse::<i64>().map(Value::from)).ok()
 }

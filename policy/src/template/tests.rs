@@ -2,6 +2,7 @@
 
 mod fill;
 mod ipam;
+mod literals;
 mod render;
 mod retype;
 

@@ -50,9 +50,7 @@ pub(crate) fn static_address(n: usize) -> Value {
 
 /// What such a host has: the interfaces, and a route through each.
 pub(crate) fn state() -> Value {
-    let interfaces: Vec<Value> = (0..INTERFACES)
-        .map(|n| interface(n, 1500, &[static_address(n)]))
-        .collect();
+    let interfaces: Vec<Value> = (0..INTERFACES).map(|n| interface(n, 1500, &[static_address(n)])).collect();
     let routes = routes();
     json!({
         "interfaces": interfaces,
@@ -75,7 +73,5 @@ pub(crate) fn routes() -> Vec<Value> {
         "next-hop-address": "10.0.0.254",
         "table-id": 254,
     });
-    std::iter::once(default)
-        .chain((0..INTERFACES).map(behind))
-        .collect()
+    std::iter::once(default).chain((0..INTERFACES).map(behind)).collect()
 }

@@ -23,11 +23,7 @@ pub(crate) fn run() {
     // VLANs lower still than their cards, or the kernel would take them along and leave nothing to do.
     let all = document(INTERFACES, |n| {
         let second = json!({"ip": format!("192.168.{}.{}", n / 250, n % 250 + 1), "prefix-length": 32});
-        interface(
-            n,
-            if is_card(n) { 1400 } else { 1300 },
-            &[static_address(n), second],
-        )
+        interface(n, if is_card(n) { 1400 } else { 1300 }, &[static_address(n), second])
     });
     let few = document(1, |n| interface(n, 9000, &[static_address(n)]));
 
@@ -38,19 +34,13 @@ pub(crate) fn run() {
         reading("read the document, 500 interfaces", &same),
         planning("plan, 500 named, none changed", &observed, &same, 0),
         planning("plan, 500 named, one changed", &observed, &one, 1),
-        planning(
-            "plan, 500 named, MTU and address of all changed",
-            &observed,
-            &all,
-            INTERFACES * 2,
-        ),
+        planning("plan, 500 named, MTU and address of all changed", &observed, &all, INTERFACES * 2),
         planning("plan, one named, one changed", &observed, &few, 1),
         verifying("verify, 500 named, all met", &observed, &same),
         reverting("revert of the plan that changes all", &observed, &all),
     ];
-    let rows: Vec<Row> = std::iter::once(copy.clone())
-        .chain(rows.into_iter().map(|row| row.against(&copy)))
-        .collect();
+    let rows: Vec<Row> =
+        std::iter::once(copy.clone()).chain(rows.into_iter().map(|row| row.against(&copy))).collect();
     print("plan", &rows);
 }
 

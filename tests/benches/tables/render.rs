@@ -23,34 +23,13 @@ pub(crate) fn run() {
     });
     let rows = [
         rendering("render, nothing to fill in", &literal, &current, &none),
-        rendering(
-            "render, 6 captures, one short interface",
-            &bridge(),
-            &current,
-            &none,
-        ),
-        rendering(
-            "render, 500 references to one capture",
-            &looked_up(),
-            &current,
-            &none,
-        ),
-        rendering(
-            "render, 500 captures by MAC, one per interface",
-            &by_mac(),
-            &current,
-            &none,
-        ),
-        rendering(
-            "render, 500 pool captures, one per interface",
-            &pooled(),
-            &current,
-            &grants(),
-        ),
+        rendering("render, 6 captures, one short interface", &bridge(), &current, &none),
+        rendering("render, 500 references to one capture", &looked_up(), &current, &none),
+        rendering("render, 500 captures by MAC, one per interface", &by_mac(), &current, &none),
+        rendering("render, 500 pool captures, one per interface", &pooled(), &current, &grants()),
     ];
-    let rows: Vec<Row> = std::iter::once(copy.clone())
-        .chain(rows.into_iter().map(|row| row.against(&copy)))
-        .collect();
+    let rows: Vec<Row> =
+        std::iter::once(copy.clone()).chain(rows.into_iter().map(|row| row.against(&copy))).collect();
     print("render", &rows);
 }
 
@@ -63,33 +42,19 @@ fn rendering(name: &str, policy: &PolicyDoc, current: &Value, grants: &Grants) -
 
 /// 500 interfaces, each with an address that `address` writes.
 fn policy(capture: BTreeMap<String, String>, address: impl Fn(usize) -> Value) -> PolicyDoc {
-    let interfaces: Vec<Value> = (0..INTERFACES)
-        .map(|n| interface(n, 9000, &[address(n)]))
-        .collect();
-    PolicyDoc {
-        capture,
-        desired_state: json!({"interfaces": interfaces}),
-    }
+    let interfaces: Vec<Value> = (0..INTERFACES).map(|n| interface(n, 9000, &[address(n)])).collect();
+    PolicyDoc { capture, desired_state: json!({"interfaces": interfaces}) }
 }
 
 /// The classic: a bridge over whichever card has the default route.
 fn bridge() -> PolicyDoc {
     let default = "capture.default-gw.routes.running.0.next-hop-interface";
     let capture = [
-        (
-            "default-gw",
-            "routes.running.destination==\"0.0.0.0/0\"".to_owned(),
-        ),
+        ("default-gw", "routes.running.destination==\"0.0.0.0/0\"".to_owned()),
         ("base", format!("interfaces.name=={default}")),
         ("routes", format!("routes.running.next-hop-interface=={default}")),
-        (
-            "moved",
-            "capture.routes | routes.running.next-hop-interface:=\"br1\"".to_owned(),
-        ),
-        (
-            "gone",
-            "capture.routes | routes.running.state:=\"absent\"".to_owned(),
-        ),
+        ("moved", "capture.routes | routes.running.next-hop-interface:=\"br1\"".to_owned()),
+        ("gone", "capture.routes | routes.running.state:=\"absent\"".to_owned()),
         ("all", "capture.moved".to_owned()),
     ];
     let desired_state = json!({
@@ -102,17 +67,11 @@ fn bridge() -> PolicyDoc {
         }],
         "routes": {"config": "{{ capture.moved.routes.running }}"},
     });
-    PolicyDoc {
-        capture: capture.map(|(name, line)| (name.to_owned(), line)).into(),
-        desired_state,
-    }
+    PolicyDoc { capture: capture.map(|(name, line)| (name.to_owned(), line)).into(), desired_state }
 }
 
 fn looked_up() -> PolicyDoc {
-    let capture = BTreeMap::from([(
-        "first".to_owned(),
-        format!("interfaces.mac-address==\"{}\"", mac(0)),
-    )]);
+    let capture = BTreeMap::from([("first".to_owned(), format!("interfaces.mac-address==\"{}\"", mac(0)))]);
     policy(capture, |_| {
         json!({
             "ip": "{{ capture.first.interfaces.0.ipv4.address.0.ip }}",
@@ -138,9 +97,8 @@ fn by_mac() -> PolicyDoc {
 }
 
 fn pooled() -> PolicyDoc {
-    let capture = (0..INTERFACES)
-        .map(|n| (format!("address-{n}"), "ippool.traffic-1.allocate".to_owned()))
-        .collect();
+    let capture =
+        (0..INTERFACES).map(|n| (format!("address-{n}"), "ippool.traffic-1.allocate".to_owned())).collect();
     policy(capture, |n| {
         json!({
             "ip": format!("{{{{ capture.address-{n}.ip }}}}"),

@@ -13,7 +13,7 @@ use policy::pool::{Barred, Pool, PoolSpec};
 use serde_json::json;
 
 const REQUESTS: usize = 1_000;
-/// What a shared ledger is meant for (DESIGN 5).
+/// What a shared ledger is meant for (docs/ARCHITECTURE.md).
 const HELD: usize = 2_000;
 const NOW: u64 = 1_000_000;
 
@@ -33,9 +33,8 @@ pub(crate) fn run() {
         bench.at_once("one request, empty ledger", &empty, &waiting[..1]),
         bench.at_once("one request, 2,000 held", &full, &waiting[..1]),
     ];
-    let rows: Vec<Row> = std::iter::once(base.clone())
-        .chain(rows.into_iter().map(|row| row.against(&base)))
-        .collect();
+    let rows: Vec<Row> =
+        std::iter::once(base.clone()).chain(rows.into_iter().map(|row| row.against(&base))).collect();
     print("serve", &rows);
 }
 
@@ -60,10 +59,7 @@ impl Bench {
     /// Nobody holds anything, and it gives.
     fn ledger(&self) -> Ledger {
         let uid = PoolUid::from("pool-uid");
-        Ledger {
-            rebuilt_for: Some(uid.clone()),
-            ..Ledger::new(uid)
-        }
+        Ledger { rebuilt_for: Some(uid.clone()), ..Ledger::new(uid) }
     }
 
     fn batch(&self, ledger: &Ledger, enactments: &[Enactment]) -> Served {
@@ -101,19 +97,13 @@ impl Bench {
 }
 
 fn key() -> SlotKey {
-    SlotKey {
-        pool: "traffic-1".into(),
-        capture: "address-from-traffic-1".into(),
-    }
+    SlotKey { pool: "traffic-1".into(), capture: "address-from-traffic-1".into() }
 }
 
 /// What a node that wants an address has written.
 fn enactment(group: &str, n: usize) -> Enactment {
     let id = |what: &str| format!("{what}-{group}-{n}");
-    let slot = Slot {
-        request: Some(Request::new(RequestId::new(id("request")))),
-        ..Slot::default()
-    };
+    let slot = Slot { request: Some(Request::new(RequestId::new(id("request")))), ..Slot::default() };
     Enactment {
         uid: id("enactment").as_str().into(),
         node: id("node").as_str().into(),

@@ -1,36 +1,77 @@
 //! The model check, run by hand or by `make soak`: every set of faults within the bounds given. Exit 1 on a
-//! violation, 3 where a run stopped at its bound.
+//! violation, 3 where a run stopped at its bound. docs/model-check.md says what has been run so far.
 //!
-//! `model [--soak] [--faults N] [--only FAULT[,FAULT]] [--hosts N] [--addresses N] [--peeks N] [--self-service] [--states N]`
+//! `model [--soak] [--faults N] [--only FAULT[,FAULT]] [--hosts N] [--addresses N] [--captures N] [--peeks N]
+//! [--self-service] [--states N] [--threads N]`
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use berth_tests::model::{Bounds, Config, Fault, check};
+use berth_tests::model::{Bounds, Config, Fault, check_all};
 
+#[derive(Clone)]
 struct Args {
     faults: Option<usize>,
-    only: Option<Vec<String>>,
+    only: Vec<String>,
     hosts: usize,
     addresses: u8,
+    captures: usize,
     peeks: u8,
     self_service: bool,
     states: usize,
+    threads: usize,
     soak: bool,
 }
 
 impl Args {
-    fn new(states: usize) -> Self {
+    fn new() -> Self {
         Self {
             faults: None,
-            only: None,
+            only: Vec::new(),
             hosts: 2,
             addresses: 1,
+            captures: 1,
             peeks: 1,
             self_service: false,
-            states,
+            states: 20_000_000,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
             soak: false,
         }
+    }
+
+    /// The worlds asked for.
+    fn configs(&self) -> Vec<Config> {
+        let sets = Fault::sets().into_iter().filter(|faults| self.wants(faults));
+        let config = |faults: Vec<Fault>| {
+            let config = Config::with_captures(self.captures, self.hosts, self.addresses, &faults);
+            config.old_copies(self.peeks).self_service(self.self_service)
+        };
+        sets.map(config).collect()
+    }
+
+    fn wants(&self, faults: &[Fault]) -> bool {
+        let number = self.faults.is_none_or(|number| faults.len() == number);
+        let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
+        number && self.only.iter().all(|name| names.contains(name))
+    }
+
+    /// Everything that `make test` leaves out, the cheap first.
+    fn soak(&self) -> Vec<Config> {
+        let base = |faults| Self { faults: Some(faults), ..self.clone() };
+        let all = [
+            Self { peeks: 2, ..base(1) },
+            Self { self_service: true, peeks: 0, ..base(2) },
+            Self { addresses: 2, ..base(1) },
+            Self { addresses: 2, captures: 2, ..base(1) },
+            Self { hosts: 3, ..base(1) },
+            Self { addresses: 2, peeks: 0, ..base(2) },
+            Self { addresses: 2, captures: 2, peeks: 0, ..base(2) },
+            Self { hosts: 3, peeks: 0, ..base(2) },
+            Self { hosts: 3, addresses: 2, peeks: 0, ..base(1) },
+            Self { self_service: true, ..base(2) },
+            base(2),
+        ];
+        all.iter().flat_map(Self::configs).collect()
     }
 }
 
@@ -42,8 +83,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let unfinished = if args.soak { soak(args.states) } else { run(&args) };
-    match unfinished {
+    let configs = if args.soak { args.soak() } else { args.configs() };
+    match run(configs, &args) {
         None => ExitCode::FAILURE,
         Some(0) => ExitCode::SUCCESS,
         Some(runs) => {
@@ -53,100 +94,46 @@ fn main() -> ExitCode {
     }
 }
 
-/// Everything: old caches in the pairs too, two addresses, self-service, three hosts.
-fn soak(states: usize) -> Option<usize> {
-    let all = [
-        Args {
-            faults: Some(1),
-            addresses: 2,
-            ..Args::new(states)
-        },
-        Args {
-            faults: Some(1),
-            self_service: true,
-            ..Args::new(states)
-        },
-        Args {
-            faults: Some(1),
-            hosts: 3,
-            peeks: 0,
-            ..Args::new(states)
-        },
-        Args {
-            faults: Some(2),
-            peeks: 0,
-            ..Args::new(states)
-        },
-        Args {
-            faults: Some(2),
-            ..Args::new(states)
-        },
-    ];
-    all.iter()
-        .try_fold(0, |unfinished, args| Some(unfinished + run(args)?))
-}
-
-/// Checks every set of faults; how many runs stopped at their bound, or `None` on a violation.
-fn run(args: &Args) -> Option<usize> {
-    println!(
-        "{} hosts, {} addresses, {} old copies, self-service {}, at most {} states a run",
-        args.hosts, args.addresses, args.peeks, args.self_service, args.states
-    );
-    let (mut runs, mut unfinished, mut states) = (0, 0, 0);
-    for faults in Fault::sets().into_iter().filter(|faults| wanted(args, faults)) {
-        let mut config = Config::new(args.hosts, args.addresses, &faults);
-        config.peeks = args.peeks;
-        config.self_service = args.self_service;
-        let started = Instant::now();
-        let report = check(&config, &Bounds { states: args.states });
-        let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
-        println!(
-            "{:<36} {:>9} states {:>10} moves  depth {:>3}  {:<8} {:>6.1} s",
-            names.join(" + "),
-            report.states,
-            report.moves,
-            report.depth,
-            if report.complete { "all" } else { "bounded" },
-            started.elapsed().as_secs_f64()
-        );
-        if let Some(violation) = report.violation {
+/// Checks every world; how many runs stopped at their bound, or `None` on a violation.
+fn run(configs: Vec<Config>, args: &Args) -> Option<usize> {
+    let runs = configs.len();
+    println!("{runs} runs, at most {} states each, {} at a time", args.states, args.threads);
+    let (states, unfinished) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let violated = AtomicBool::new(false);
+    let worlds: Vec<(Config, Bounds)> =
+        configs.into_iter().map(|config| (config, Bounds { states: args.states })).collect();
+    check_all(&worlds, args.threads, |config, report, took| {
+        println!("{config}: {report}, {:.1} s", took.as_secs_f64());
+        states.fetch_add(report.states, Ordering::Relaxed);
+        unfinished.fetch_add(usize::from(!report.complete), Ordering::Relaxed);
+        if let Some(violation) = &report.violation {
             println!("{violation}");
-            return None;
+            violated.store(true, Ordering::Relaxed);
         }
-        runs += 1;
-        unfinished += usize::from(!report.complete);
-        states += report.states;
+        report.violation.is_none()
+    });
+    if violated.into_inner() {
+        return None;
     }
-    println!("{runs} runs, {states} states, no violation");
-    Some(unfinished)
-}
-
-fn wanted(args: &Args, faults: &[Fault]) -> bool {
-    let number = args.faults.is_none_or(|number| faults.len() == number);
-    let names: Vec<String> = faults.iter().map(Fault::to_string).collect();
-    number
-        && args
-            .only
-            .as_ref()
-            .is_none_or(|only| only.iter().all(|name| names.contains(name)))
+    println!("{runs} runs, {} states, no violation", states.into_inner());
+    Some(unfinished.into_inner())
 }
 
 fn parse() -> Result<Args, String> {
-    let mut args = Args::new(5_000_000);
+    let mut args = Args::new();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
-        let number = |text: String| {
-            text.parse::<usize>()
-                .map_err(|_| format!("{text:?} is not a number"))
-        };
+        let number = |text: String| text.parse::<usize>().map_err(|_| format!("{text:?} is not a number"));
         match word.as_str() {
             "--faults" => args.faults = Some(number(value()?)?),
-            "--only" => args.only = Some(value()?.split(',').map(str::to_owned).collect()),
+            "--only" => args.only = value()?.split(',').map(str::to_owned).collect(),
             "--hosts" => args.hosts = number(value()?)?.clamp(1, 3),
             "--addresses" => args.addresses = u8::try_from(number(value()?)?.clamp(1, 9)).unwrap_or(9),
+            "--captures" => args.captures = number(value()?)?.clamp(1, 2),
             "--peeks" => args.peeks = u8::try_from(number(value()?)?.min(9)).unwrap_or(9),
             "--states" => args.states = number(value()?)?,
+            "--threads" => args.threads = number(value()?)?.max(1),
             "--self-service" => args.self_service = true,
             "--soak" => args.soak = true,
             other => return Err(format!("{other}: not an option")),

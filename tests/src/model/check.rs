@@ -1,13 +1,17 @@
 //! The search: breadth first, every state once.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
+use policy::claim::RequestId;
+
+use super::config::Config;
 use super::fault::Fault;
 use super::moves::Move;
-use super::world::{Config, World};
+use super::normal::Print;
+use super::world::World;
 
 /// Where a search stops.
 pub struct Bounds {
@@ -24,6 +28,17 @@ pub struct Report {
     pub violation: Option<Violation>,
 }
 
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reach = match (self.complete, &self.violation) {
+            (true, _) => "all",
+            (false, None) => "bounded",
+            (false, Some(_)) => "violated",
+        };
+        write!(f, "{} states, {} moves, depth {}: {reach}", self.states, self.moves, self.depth)
+    }
+}
+
 /// A schedule that ends where it must not.
 pub struct Violation {
     pub what: String,
@@ -33,19 +48,8 @@ pub struct Violation {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.what)?;
-        self.schedule
-            .iter()
-            .enumerate()
-            .try_for_each(|(n, step)| writeln!(f, "{:>4}  {step}", n + 1))
+        self.schedule.iter().enumerate().try_for_each(|(n, step)| writeln!(f, "{:>4}  {step}", n + 1))
     }
-}
-
-type Print = u64;
-
-fn print(world: &World) -> Print {
-    let mut hasher = DefaultHasher::new();
-    world.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Visits every state of a run.
@@ -55,10 +59,21 @@ pub fn check(config: &Config, bounds: &Bounds) -> Report {
 
 struct Search<'a> {
     config: &'a Config,
-    came: HashMap<Print, (Print, Move)>,
-    settled: HashSet<Print>,
-    queue: VecDeque<(World, usize)>,
+    visited: HashSet<Print, Printed>,
+    /// How each state was first reached: from which one, by what.
+    came: Vec<(u32, Move)>,
+    settled: HashSet<Print, Printed>,
+    queue: VecDeque<Found>,
     moves: usize,
+    depth: usize,
+}
+
+/// A state that waits for its moves to be made.
+struct Found {
+    world: World,
+    print: Print,
+    /// Its place in `came`.
+    index: u32,
     depth: usize,
 }
 
@@ -66,8 +81,9 @@ impl<'a> Search<'a> {
     fn new(config: &'a Config) -> Self {
         Self {
             config,
-            came: HashMap::new(),
-            settled: HashSet::new(),
+            visited: HashSet::default(),
+            came: Vec::new(),
+            settled: HashSet::default(),
             queue: VecDeque::new(),
             moves: 0,
             depth: 0,
@@ -75,84 +91,46 @@ impl<'a> Search<'a> {
     }
 
     fn run(mut self, bounds: &Bounds) -> Report {
-        let mut first = World::first(self.config);
-        first.normalise();
-        self.came.insert(print(&first), (0, Move::Tick));
-        self.queue.push_back((first, 0));
-        while let Some((world, depth)) = self.queue.pop_front() {
-            self.depth = depth;
-            if let Some(what) = self.wrong(&world) {
-                let violation = self.violation(what, &world);
+        self.found(World::first(self.config), 0, Move::Tick, 0);
+        while let Some(found) = self.queue.pop_front() {
+            self.depth = found.depth;
+            if let Some(what) = self.wrong(&found.world, found.print) {
+                let violation = self.violation(what, &found);
                 return self.report(false, Some(violation));
             }
             if self.came.len() > bounds.states {
                 return self.report(false, None);
             }
-            self.expand(&world, depth);
+            for step in found.world.moves(self.config) {
+                if let Some(next) = found.world.after(step, self.config) {
+                    self.moves += 1;
+                    self.found(next, found.index, step, found.depth + 1);
+                }
+            }
         }
         self.report(true, None)
     }
 
-    fn expand(&mut self, world: &World, depth: usize) {
-        let from = print(world);
-        for (step, mut next) in world.moves(self.config) {
-            self.moves += 1;
-            next.normalise();
-            let to = print(&next);
-            if let std::collections::hash_map::Entry::Vacant(place) = self.came.entry(to) {
-                place.insert((from, step));
-                self.queue.push_back((next, depth + 1));
-            }
+    fn found(&mut self, world: World, from: u32, step: Move, depth: usize) {
+        let print = world.print(self.config);
+        if self.visited.insert(print) {
+            let index = u32::try_from(self.came.len()).expect("memory ends before four billion states");
+            self.came.push((from, step));
+            self.queue.push_back(Found { world, print, index, depth });
         }
     }
 
-    fn wrong(&mut self, world: &World) -> Option<String> {
-        if let Some(what) = twice(world).or_else(|| two_held(world)) {
-            return Some(what);
-        }
-        if self.nothing_taken(world) {
-            let on_nics = world
-                .hosts
-                .iter()
-                .enumerate()
-                .flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
-            if let Some(what) = on_nics.into_iter().find_map(|(at, ip)| world.unbacked(at, ip)) {
-                return Some(what);
-            }
-        }
-        if world.left.is_empty() {
-            self.unsettled(world)
-        } else {
-            None
-        }
-    }
-
-    /// Has nothing happened yet that takes an entry from its holder, or the holder's id from its disk? As long
-    /// as hosts and agents merely stop, start and change their minds, what is on a NIC is Held by that id.
-    fn nothing_taken(&self, world: &World) -> bool {
-        const HARMLESS: [Fault; 6] = [
-            Fault::AgentCrash,
-            Fault::AgentPause,
-            Fault::Partition,
-            Fault::HostOff,
-            Fault::PolicyDeleted,
-            Fault::WireTaken,
-        ];
-        let count = |faults: &[Fault], fault| faults.iter().filter(|other| **other == fault).count();
-        let happened = |fault: &Fault| count(&self.config.faults, *fault) > count(&world.left, *fault);
-        self.config
-            .faults
-            .iter()
-            .filter(|fault| happened(fault))
-            .all(|fault| HARMLESS.contains(fault))
+    fn wrong(&mut self, world: &World, print: Print) -> Option<String> {
+        wrong_now(world, self.config)
+            .or_else(|| if world.left.is_empty() { self.unsettled(world, print) } else { None })
     }
 
     /// Follows the fair schedule until it ends or meets one that was found good.
-    fn unsettled(&mut self, world: &World) -> Option<String> {
+    fn unsettled(&mut self, world: &World, print: Print) -> Option<String> {
         let mut path: Vec<Print> = Vec::new();
         let mut now = world.calm();
+        let mut here = if world.is_calm() { print } else { now.print(self.config) };
         loop {
-            let here = print(&now);
             if self.settled.contains(&here) {
                 break;
             }
@@ -164,8 +142,8 @@ impl<'a> Search<'a> {
                 break;
             }
             path.push(here);
-            match now.settle_step(self.config) {
-                Some(next) => now = next,
+            match now.settle_step(here, self.config) {
+                Some(next) => (now, here) = next,
                 None => match now.unsettled(self.config) {
                     Some(what) => return Some(format!("after the faults: {what}")),
                     None => break,
@@ -179,53 +157,63 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn violation(&self, what: String, world: &World) -> Violation {
+    fn violation(&self, what: String, found: &Found) -> Violation {
         let mut steps = Vec::new();
-        let mut at = print(world);
-        while let Some((from, step)) = self.came.get(&at) {
-            if *from == 0 {
-                break;
-            }
-            steps.push(*step);
-            at = *from;
+        let mut at = found.index;
+        while at != 0 {
+            let (from, step) = self.came[at as usize];
+            steps.push(step);
+            at = from;
         }
-        steps.reverse();
         let mut schedule = Vec::new();
         let mut now = World::first(self.config);
-        now.normalise();
-        for step in steps {
+        for step in steps.into_iter().rev() {
             schedule.push(describe(&now, step, self.config));
-            if let Some(mut next) = now.after(step, self.config) {
-                next.normalise();
-                now = next;
-            }
+            now = now.after(step, self.config).unwrap_or(now);
         }
-        schedule.push(format!("{world:#?}"));
+        schedule.push(format!("{now:#?}"));
         Violation { what, schedule }
     }
 
     fn report(self, complete: bool, violation: Option<Violation>) -> Report {
-        Report {
-            states: self.came.len(),
-            moves: self.moves,
-            depth: self.depth,
-            complete,
-            violation,
-        }
+        Report { states: self.came.len(), moves: self.moves, depth: self.depth, complete, violation }
     }
 }
 
 fn describe(world: &World, step: Move, config: &Config) -> String {
     match step {
         Move::Agent(host) => {
-            format!(
-                "agent {}: {:?}",
-                world.hosts[host].name,
-                world.agent_action(host, config)
-            )
+            let host = usize::from(host);
+            format!("agent {}: {:?}", config.names[host], world.agent_action(host, config))
         }
         other => format!("{other:?}"),
     }
+}
+
+/// What is wrong with a state as it is, whatever may follow.
+pub(super) fn wrong_now(world: &World, config: &Config) -> Option<String> {
+    let on_nics =
+        || world.hosts.iter().enumerate().flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
+    twice(world).or_else(|| two_held(world)).or_else(|| {
+        let safe = nothing_taken(world, config);
+        on_nics().filter(|_| safe).find_map(|(at, ip)| world.unbacked(at, ip))
+    })
+}
+
+/// Has nothing happened yet that takes an entry from its holder, or the holder's id from its disk? As long
+/// as hosts and agents merely stop, start and change their minds, what is on a NIC is Held by that id.
+fn nothing_taken(world: &World, config: &Config) -> bool {
+    const HARMLESS: [Fault; 6] = [
+        Fault::AgentCrash,
+        Fault::AgentPause,
+        Fault::Partition,
+        Fault::HostOff,
+        Fault::PolicyDeleted,
+        Fault::WireTaken,
+    ];
+    let count = |faults: &[Fault], fault| faults.iter().filter(|other| **other == fault).count();
+    let happened = |fault: &Fault| count(&config.faults, *fault) > count(&world.left, *fault);
+    config.faults.iter().filter(|fault| happened(fault)).all(|fault| HARMLESS.contains(fault))
 }
 
 /// Is one address on two NICs, and no exception excuses it?
@@ -244,12 +232,30 @@ fn twice(world: &World) -> Option<String> {
 /// Does an id hold two addresses of one family (rule 1)?
 fn two_held(world: &World) -> Option<String> {
     let ledger = world.store.ledger()?;
-    let mut seen = HashSet::new();
-    for (ip, entry) in ledger.allocations.iter().filter(|(_, entry)| entry.is_held()) {
-        let Some(id) = &entry.request else { continue };
-        if !seen.insert((id, ip.is_ipv4())) {
-            return Some(format!("{id} holds two addresses, {ip} is one of them"));
-        }
+    let held = || ledger.allocations.iter().filter(|(_, entry)| entry.is_held());
+    let another = |ip: &IpAddr, id: &Option<RequestId>| {
+        held().any(|(other, entry)| other < ip && entry.request == *id && other.is_ipv4() == ip.is_ipv4())
+    };
+    let (ip, entry) = held().find(|(ip, entry)| entry.request.is_some() && another(ip, &entry.request))?;
+    Some(format!("{:?} holds two addresses, {ip} is one of them", entry.request))
+}
+
+/// Prints are hashes already: half of one is as good as another hash.
+#[derive(Default)]
+struct Half(u64);
+
+type Printed = BuildHasherDefault<Half>;
+
+impl Hasher for Half {
+    fn finish(&self) -> u64 {
+        self.0
     }
-    None
+
+    fn write_u128(&mut self, print: u128) {
+        self.0 = print as u64;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("only prints are hashed");
+    }
 }

@@ -37,6 +37,17 @@ impl Fault {
         Fault::WireTaken,
     ];
 
+    /// Does it happen to one host, rather than to what all share?
+    pub(super) fn has_target(self) -> bool {
+        match self {
+            Self::PolicyDeleted | Self::PoolDeleted | Self::Reset | Self::StoreRestored | Self::WireTaken => {
+                false
+            }
+            Self::AgentCrash | Self::AgentPause | Self::Partition | Self::HostOff => true,
+            Self::NodeDeleted | Self::JournalLost | Self::EnactmentDeleted => true,
+        }
+    }
+
     /// Every fault alone, then every pair, a fault twice included.
     pub fn sets() -> Vec<Vec<Fault>> {
         let mut sets: Vec<Vec<Fault>> = vec![vec![]];

@@ -1,84 +1,70 @@
 //! What can happen next in a world.
 
-use std::collections::BTreeSet;
+use std::rc::Rc;
 
+use super::config::Config;
 use super::fault::Fault;
-use super::world::{Agent, Config, World};
+use super::world::{Agent, World};
 
 mod agent;
 mod controllers;
 mod events;
 
-/// One move; hosts by index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// One move. Hosts and answers by index; orders of the hosts by theirs in [`Config`]. Small, since the search
+/// keeps one for every state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     /// The agent of a host does its next thing.
-    Agent(usize),
-    SelfServe(usize),
-    Lead,
+    Agent(u8),
+    SelfServe(u8),
+    Lead(u8),
     RivalPeeks,
-    RivalServes,
-    RivalTends,
-    RivalAnswers(usize),
-    Start(usize),
-    Resume(usize),
-    Heal(usize),
-    Boot(usize),
-    CreateNode(usize),
+    RivalServes(u8),
+    RivalTends(u8),
+    RivalOverwrites(u8),
+    RivalAnswers(u8),
+    Start(u8),
+    Resume(u8),
+    Heal(u8),
+    Boot(u8),
+    CreateNode(u8),
     CreatePolicy,
     CreatePool,
     Backup,
     Tick,
-    Fault(Fault, usize),
+    Fault(Fault, u8),
 }
 
 impl World {
-    /// Every move that leads to another state, with that state (not yet normalised).
-    pub(super) fn moves(&self, config: &Config) -> Vec<(Move, World)> {
-        let mut moves: Vec<Move> = Vec::new();
-        for host in 0..self.hosts.len() {
-            moves.extend([
-                Move::Agent(host),
-                Move::Start(host),
-                Move::Resume(host),
-                Move::Heal(host),
-            ]);
+    /// Every move that may lead to another state.
+    pub(super) fn moves(&self, config: &Config) -> Vec<Move> {
+        let mut moves: Vec<Move> = Vec::with_capacity(32);
+        let hosts = count(self.hosts.len());
+        for host in 0..hosts {
+            moves.extend([Move::Agent(host), Move::Start(host), Move::Resume(host), Move::Heal(host)]);
             moves.extend([Move::Boot(host), Move::CreateNode(host)]);
             if config.self_service {
                 moves.push(Move::SelfServe(host));
             }
         }
-        moves.extend([
-            Move::Lead,
-            Move::CreatePolicy,
-            Move::CreatePool,
-            Move::Backup,
-            Move::Tick,
-        ]);
-        moves.extend([Move::RivalPeeks, Move::RivalServes, Move::RivalTends]);
-        moves.extend((0..self.rival.pending.len()).map(Move::RivalAnswers));
-        let kinds: BTreeSet<Fault> = self.left.iter().copied().collect();
-        for kind in kinds {
-            moves.extend((0..self.targets(kind, config)).map(|target| Move::Fault(kind, target)));
+        moves.extend([Move::RivalPeeks, Move::CreatePolicy, Move::CreatePool, Move::Backup, Move::Tick]);
+        let orders = |seen| if self.order_matters(seen) { count(config.orders.len()) } else { 1 };
+        moves.extend((0..orders(&self.store)).map(Move::Lead));
+        if let Some(cache) = &self.rival.cache {
+            let orders = orders(cache);
+            moves.extend((0..orders).flat_map(|order| {
+                [Move::RivalServes(order), Move::RivalTends(order), Move::RivalOverwrites(order)]
+            }));
         }
+        moves.extend((0..count(self.rival.pending.len())).map(Move::RivalAnswers));
+        for (at, kind) in self.left.iter().enumerate() {
+            if !self.left[..at].contains(kind) {
+                let targets = if kind.has_target() { hosts } else { 1 };
+                moves.extend((0..targets).map(|target| Move::Fault(*kind, target)));
+            }
+        }
+        moves.retain(|step| self.may(*step));
         moves
-            .into_iter()
-            .filter_map(|step| Some((step, self.after(step, config)?)))
-            .collect()
-    }
-
-    /// Hosts are alike, so the first fault meets the first of them without loss.
-    fn targets(&self, fault: Fault, config: &Config) -> usize {
-        let first = self.left.len() == config.faults.len();
-        match fault {
-            Fault::PolicyDeleted
-            | Fault::PoolDeleted
-            | Fault::Reset
-            | Fault::StoreRestored
-            | Fault::WireTaken => 1,
-            _ if first => 1,
-            _ => self.hosts.len(),
-        }
     }
 
     /// The world after a move; `None` where it can't be made or changes nothing.
@@ -88,49 +74,57 @@ impl World {
         }
         let mut next = self.clone();
         let moved = match step {
-            Move::Agent(host) => next.agent(host, config),
-            Move::SelfServe(host) => next.self_serve(host, config),
-            Move::Lead => next.lead(config),
+            Move::Agent(host) => next.agent(host.into(), config),
+            Move::SelfServe(host) => next.self_serve(host.into(), config),
+            Move::Lead(order) => next.lead(order.into(), config),
             Move::RivalPeeks => next.rival_peeks(config),
-            Move::RivalServes => next.rival_serves(config),
-            Move::RivalTends => next.rival_tends(config),
-            Move::RivalAnswers(index) => next.rival_answers(index),
+            Move::RivalServes(order) => next.rival_serves(order.into(), config),
+            Move::RivalTends(order) => next.rival_tends(order.into(), config),
+            Move::RivalOverwrites(order) => next.rival_overwrites(order.into(), config),
+            Move::RivalAnswers(index) => next.rival_answers(index.into()),
             Move::Start(host) | Move::Resume(host) | Move::Boot(host) => {
-                next.hosts[host].agent = Agent::Running;
+                next.host_mut(host.into()).agent = Agent::Running;
                 true
             }
-            Move::Heal(host) => !std::mem::replace(&mut next.hosts[host].reachable, true),
-            Move::CreateNode(host) => next.create_node(host, config),
-            Move::CreatePolicy => !std::mem::replace(&mut next.store.policy, true),
+            Move::Heal(host) => !std::mem::replace(&mut next.host_mut(host.into()).reachable, true),
+            Move::CreateNode(host) => next.create_node(host.into(), config),
+            Move::CreatePolicy => !std::mem::replace(&mut next.store_mut().policy, true),
             Move::CreatePool => {
                 next.create_pool(config);
                 true
             }
             Move::Backup => {
-                next.backup = Some(Box::new(next.store.clone()));
+                next.backup = Some(Rc::clone(&next.store));
                 true
             }
             Move::Tick => next.tick(config),
-            Move::Fault(fault, target) => next.fault(fault, target, config),
+            Move::Fault(fault, target) => next.fault(fault, target.into(), config),
         };
         (moved && next != *self).then_some(next)
     }
 
     /// A quick look that spares a copy of the world for moves that can't be made.
     fn may(&self, step: Move) -> bool {
+        let host = |host: u8| &self.hosts[usize::from(host)];
         match step {
-            Move::Agent(host) | Move::SelfServe(host) => self.hosts[host].agent == Agent::Running,
-            Move::Start(host) => self.hosts[host].agent == Agent::Down,
-            Move::Resume(host) => self.hosts[host].agent == Agent::Paused,
-            Move::Boot(host) => self.hosts[host].agent == Agent::Off,
-            Move::Heal(host) => !self.hosts[host].reachable,
-            Move::CreateNode(host) => !self.store.nodes.contains_key(&self.hosts[host].name),
+            Move::Agent(at) | Move::SelfServe(at) => host(at).agent == Agent::Running,
+            Move::Start(at) => host(at).agent == Agent::Down,
+            Move::Resume(at) => host(at).agent == Agent::Paused,
+            Move::Boot(at) => host(at).agent == Agent::Off,
+            Move::Heal(at) => !host(at).reachable,
+            Move::CreateNode(at) => !self.store.nodes.contains_key(&host(at).name),
             Move::CreatePolicy => !self.store.policy,
             Move::CreatePool => self.store.pool.is_none(),
             Move::Backup => self.backup.is_none() && self.left.contains(&Fault::StoreRestored),
             Move::RivalPeeks => self.peeks > 0,
-            Move::RivalServes | Move::RivalTends => self.rival.cache.is_some(),
-            Move::Lead | Move::RivalAnswers(_) | Move::Tick | Move::Fault(..) => true,
+            Move::RivalServes(_) | Move::RivalTends(_) => self.rival.cache.is_some(),
+            Move::RivalOverwrites(_) => self.rival.cache.is_some() && self.restored,
+            Move::Lead(_) | Move::RivalAnswers(_) | Move::Tick | Move::Fault(..) => true,
         }
     }
+}
+
+/// As an index of a move; nothing in a world comes by the hundred.
+pub(super) fn count(things: usize) -> u8 {
+    u8::try_from(things).unwrap_or(u8::MAX)
 }

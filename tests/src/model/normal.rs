@@ -1,153 +1,99 @@
-//! Makes states equal that nobody inside can tell apart, so that each is visited once.
+//! The print of a state: what can be told apart from inside, as a number. Of states with equal prints one is
+//! visited.
 //!
-//! Times are counted from now and what is over is over; sequences keep their order and their leaps; when an
-//! entry was made does not matter.
+//! A state is written down in a normal form, and that is hashed (128 bits: among a hundred million states
+//! the chance that any two differ and look alike is below 10⁻²²). What the form leaves out, and why it may:
+//!
+//! - **Names.** UIDs, ids, stamps and resourceVersions are only ever compared for equality. Each is written as
+//!   its place in the order in which they first come up.
+//! - **Which host is which.** The form is written once for each order of the hosts, and the least is taken.
+//!   Hosts differ in nothing but their names: those are picked so that `choose` treats them alike, and where
+//!   the order of a list could decide something, every order of it is a move (`order_matters`).
+//! - **Times.** A tick is a whole quarantine, so a time is either over or not. Of holds, which guards compare,
+//!   also which ones are the same.
+//! - **Sequences** are compared and counted up from the pool's. A gap that no pool's sequence is below can't
+//!   be counted into: only the order is kept. Other gaps are kept as they are up to [`form::GAP`], and so is that a
+//!   leap was made: nothing counts through one.
+//! - **What nobody reads again**: when an entry was made; a confirmation that ran out; a quarantine's witness
+//!   that is no state's stamp (any state is news then, as it is without one); a backup that can't be restored
+//!   any more; of an old copy whose guard can't hold any more all but the requests; an answer to an enactment
+//!   or an id that is gone.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher};
 
-use policy::claim::{EntryState, Host, Lease, Ledger, Phase, SEQUENCE_LEAP, Slot, Time};
+use policy::claim::Phase;
 
+use super::config::Config;
+use super::fault::Fault;
 use super::store::Store;
-use super::world::{NOW, QUARANTINE, World};
+use super::world::{HostWorld, World};
+
+mod form;
+
+use form::Form;
+
+pub(super) type Print = u128;
 
 impl World {
-    pub(super) fn normalise(&mut self) {
-        let mut used = BTreeSet::new();
-        self.each_sequence(&mut |sequence| {
-            used.insert(*sequence);
+    pub(super) fn print(&self, config: &Config) -> Print {
+        let looks: Vec<usize> = (0..self.hosts.len()).map(|host| self.look(host)).collect();
+        let by_looks = |order: &&Vec<usize>| order.is_sorted_by_key(|host| looks[*host]);
+        let forms = config.orders.iter().filter(by_looks).map(|order| Form::of(self, order, false, config));
+        hashed(&forms.min().unwrap_or_default())
+    }
+
+    /// The print of all that there is, but for the sake of names and the date.
+    pub(super) fn full_print(&self, config: &Config) -> Print {
+        hashed(&Form::of(self, &config.orders[0], true, config))
+    }
+
+    /// Something that is seen of a host at a glance, whatever its name: where it tells hosts apart, the form
+    /// need not be written for every order of them.
+    fn look(&self, host: usize) -> usize {
+        let HostWorld { agent, reachable, host, nic, .. } = &*self.hosts[host];
+        let phases = host.journal.values().map(|record| match record.phase {
+            Phase::Asking { .. } => 1,
+            Phase::Holding(_) => 2,
+            Phase::Parked(_) => 3,
+            Phase::Releasing => 4,
         });
-        let ranks = ranks(&used);
-        self.each_sequence(&mut |sequence| *sequence = ranks.get(sequence).copied().unwrap_or(*sequence));
-        let now = std::mem::replace(&mut self.now, NOW);
-        for store in self.stores_mut() {
-            normalise_store(store, now);
-        }
-        for world in &mut self.hosts {
-            world.host.memory.confirmed.retain(|_, (_, at)| *at == now);
-            world
-                .host
-                .memory
-                .confirmed
-                .values_mut()
-                .for_each(|(_, at)| *at = NOW);
-        }
-        self.rival.pending.sort();
-        self.rival.pending.dedup();
-        self.forget_useless_copies();
-        if !self.left.contains(&super::Fault::StoreRestored) {
-            self.backup = None;
-        }
+        let phases = phases.fold(0, |all, phase| 5 * all + phase);
+        let memory = &host.memory;
+        let known = [memory.announced.len(), memory.confirmed.len(), memory.doubted.len()];
+        let flags = [*agent as usize, usize::from(*reachable), usize::from(memory.reported), nic.len()];
+        flags.into_iter().chain(known).fold(phases, |all, part| 4 * all + part)
     }
 
-    /// A copy whose pool has been written since can no longer take anything back: its guard would fail. Only
-    /// what it says of requests still matters.
-    fn forget_useless_copies(&mut self) {
-        let version = self.store.pool.as_ref().map(|pool| pool.version);
-        let restored = self.restored;
-        let Some(cache) = self.rival.cache.as_deref_mut() else {
-            return;
-        };
-        if !restored && cache.pool.as_ref().map(|pool| pool.version) != version {
-            cache.pool = None;
-            cache.states.clear();
-            cache.refresh.clear();
-        }
+    /// Is this the pool as the store has it?
+    fn is_current(&self, copy: &Store) -> bool {
+        let version = |store: &Store| store.pool.as_ref().map(|pool| pool.version);
+        version(copy) == version(&self.store)
     }
 
-    fn stores_mut(&mut self) -> impl Iterator<Item = &mut Store> {
-        let others = [self.backup.as_deref_mut(), self.rival.cache.as_deref_mut()];
-        std::iter::once(&mut self.store).chain(others.into_iter().flatten())
+    /// Could a write that is guarded by this copy's pool still go through?
+    fn may_write(&self, copy: &Store) -> bool {
+        self.is_current(copy) || self.restored || self.may_go_back()
     }
 
-    fn each_sequence(&mut self, visit: &mut impl FnMut(&mut u64)) {
-        for store in self.stores_mut() {
-            if let Some(pool) = &mut store.pool {
-                ledger_sequences(&mut pool.ledger, visit);
-            }
-            store
-                .enactments
-                .values_mut()
-                .flat_map(|e| e.slots.values_mut())
-                .for_each(|slot| slot_sequences(slot, visit));
-        }
-        for answer in &mut self.rival.pending {
-            if let policy::claim::Reply::Grant(grant) = &mut answer.reply {
-                visit(&mut grant.lease.sequence);
-            }
-        }
-        self.hosts
-            .iter_mut()
-            .for_each(|world| host_sequences(&mut world.host, visit));
+    /// The store, and those of its copies whose ledgers and states may still count.
+    fn stores(&self) -> impl Iterator<Item = &Store> {
+        let backup = self.backup.as_deref().filter(|_| self.may_go_back());
+        let cache = self.rival.cache.as_deref().filter(|cache| self.may_write(cache));
+        std::iter::once(&*self.store).chain(backup).chain(cache)
+    }
+
+    /// Can a restore still happen? Then what a copy or a backup says may be true again.
+    fn may_go_back(&self) -> bool {
+        self.left.contains(&Fault::StoreRestored)
     }
 }
 
-/// Ranks in order, a leap staying a leap.
-fn ranks(used: &BTreeSet<u64>) -> BTreeMap<u64, u64> {
-    let mut ranks = BTreeMap::new();
-    let mut last: Option<(u64, u64)> = None;
-    for sequence in used {
-        let rank = match last {
-            None => 0,
-            Some((before, rank)) if sequence - before >= SEQUENCE_LEAP / 2 => rank + SEQUENCE_LEAP,
-            Some((_, rank)) => rank + 1,
-        };
-        ranks.insert(*sequence, rank);
-        last = Some((*sequence, rank));
-    }
-    ranks
-}
-
-fn ledger_sequences(ledger: &mut Ledger, visit: &mut impl FnMut(&mut u64)) {
-    visit(&mut ledger.sequence);
-    ledger
-        .allocations
-        .values_mut()
-        .for_each(|entry| visit(&mut entry.sequence));
-}
-
-fn slot_sequences(slot: &mut Slot, visit: &mut impl FnMut(&mut u64)) {
-    let held = slot.request.as_mut().and_then(|request| request.holds.as_mut());
-    let granted = slot.grant.as_mut().map(|grant| &mut grant.lease);
-    held.into_iter()
-        .chain(granted)
-        .for_each(|lease: &mut Lease| visit(&mut lease.sequence));
-}
-
-fn host_sequences(host: &mut Host, visit: &mut impl FnMut(&mut u64)) {
-    for record in host.journal.values_mut() {
-        if let Phase::Holding(lease) | Phase::Parked(lease) = &mut record.phase {
-            visit(&mut lease.sequence);
-        }
-    }
-    let memory = &mut host.memory;
-    memory
-        .announced
-        .values_mut()
-        .for_each(|lease| visit(&mut lease.sequence));
-    memory
-        .doubted
-        .values_mut()
-        .for_each(|lease| visit(&mut lease.sequence));
-    memory
-        .confirmed
-        .values_mut()
-        .for_each(|(lease, _)| visit(&mut lease.sequence));
-}
-
-fn normalise_store(store: &mut Store, now: Time) {
-    // Counted from now; all that is over is equally over.
-    let shift = |time: Time, earliest: Time| (time + NOW).saturating_sub(now).max(earliest);
-    for enactment in store.enactments.values_mut() {
-        enactment.deleting = enactment.deleting.map(|since| shift(since, NOW - QUARANTINE));
-    }
-    let Some(pool) = &mut store.pool else { return };
-    if let Some(hold) = &mut pool.ledger.hold {
-        hold.until = shift(hold.until, NOW);
-    }
-    for entry in pool.ledger.allocations.values_mut() {
-        entry.since = 0;
-        if let EntryState::Quarantined(quarantine) = &mut entry.state {
-            quarantine.until = shift(quarantine.until, NOW);
-        }
-    }
+fn hashed(form: &[u8]) -> Print {
+    let half = |salt: u8| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(salt);
+        hasher.write(form);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
 }

@@ -1,30 +1,35 @@
 //! After the faults: one fair schedule to its end, and what must hold there.
 
 use std::net::IpAddr;
+use std::rc::Rc;
 
-use super::moves::Move;
-use super::world::{Agent, Config, World};
+use super::config::Config;
+use super::moves::{Move, count};
+use super::normal::Print;
+use super::world::{Agent, HostWorld, World};
 
 impl World {
     /// The next state of the fair schedule: what stopped comes back, agents before the controller, the clock
     /// last. `None`: nothing happens any more.
-    pub(super) fn settle_step(&self, config: &Config) -> Option<World> {
-        let hosts = 0..self.hosts.len();
-        let recoveries = hosts
-            .clone()
-            .flat_map(|h| [Move::Boot(h), Move::Start(h), Move::Resume(h), Move::Heal(h)]);
+    pub(super) fn settle_step(&self, here: Print, config: &Config) -> Option<(World, Print)> {
+        let hosts = 0..count(self.hosts.len());
+        let recoveries =
+            hosts.clone().flat_map(|h| [Move::Boot(h), Move::Start(h), Move::Resume(h), Move::Heal(h)]);
         let agents = hosts.map(Move::Agent);
-        recoveries
-            .chain(agents)
-            .chain([Move::Lead, Move::Tick])
-            .find_map(|step| {
-                let mut next = self.after(step, config)?;
-                next.normalise();
-                (next != *self).then_some(next)
-            })
+        recoveries.chain(agents).chain([Move::Lead(0), Move::Tick]).find_map(|step| {
+            let next = self.after(step, config)?;
+            let print = next.print(config);
+            (print != here).then_some((next, print))
+        })
     }
 
     /// The world with the faults over and the rival gone: where a fair schedule starts.
+    /// [`Self::calm`] would change nothing.
+    pub(super) fn is_calm(&self) -> bool {
+        let idle = self.rival.cache.is_none() && self.rival.pending.is_empty();
+        idle && self.left.is_empty() && self.backup.is_none() && self.peeks == 0
+    }
+
     pub(super) fn calm(&self) -> World {
         let mut calm = self.clone();
         calm.left.clear();
@@ -49,31 +54,27 @@ impl World {
         }
         // Without a pool holders keep what they have, and nobody can be served.
         let ledger = self.store.ledger()?;
-        let on_nics = self
-            .hosts
-            .iter()
-            .enumerate()
-            .flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
+        let on_nics =
+            self.hosts.iter().enumerate().flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
         if let Some(why) = on_nics.into_iter().find_map(|(host, ip)| self.unbacked(host, ip)) {
             return Some(why);
         }
         for (ip, entry) in &ledger.allocations {
-            let used = self
-                .hosts
-                .iter()
-                .any(|host| host.nic.contains(ip) && host.name == entry.node);
+            let used = self.hosts.iter().any(|host| host.nic.contains(ip) && host.name == entry.node);
             if !used && !self.wire.contains(ip) {
-                return Some(format!(
-                    "{ip} is in the ledger for {} but on no NIC: leaked",
-                    entry.node
-                ));
+                return Some(format!("{ip} is in the ledger for {} but on no NIC: leaked", entry.node));
             }
         }
-        let usable = config.ips().filter(|ip| !self.wire.contains(ip)).count();
+        let each = config.captures();
+        // What is in use is not let go because a stranger uses the other (R97).
+        let is_half = |host: &&Rc<HostWorld>| !host.nic.is_empty() && host.nic.len() != each;
+        if let Some(half) = self.hosts.iter().find(is_half).filter(|_| self.wire.is_empty()) {
+            return Some(format!("{} has {:?}: neither all nor none", half.name, half.nic));
+        }
+        let usable = config.ips().filter(|ip| !self.wire.contains(ip)).count() / each;
         let wanted = (0..self.hosts.len()).filter(|host| wanting(*host)).count();
         let served = self.hosts.iter().filter(|host| !host.nic.is_empty()).count();
-        (served < usable.min(wanted))
-            .then(|| format!("{served} of {wanted} served, {usable} addresses usable"))
+        (served < usable.min(wanted)).then(|| format!("{served} of {wanted} served, {usable} can be"))
     }
 
     /// Is an address on a NIC that the ledger does not hold for this host's id?
@@ -83,10 +84,7 @@ impl World {
             return Some(format!("{ip} is on the NIC of {name}, but not in its journal"));
         };
         let ledger = self.store.ledger()?;
-        let held = ledger
-            .allocations
-            .get(&ip)
-            .is_some_and(|entry| entry.is_held_by(&record.id));
+        let held = ledger.allocations.get(&ip).is_some_and(|entry| entry.is_held_by(&record.id));
         (!held).then(|| format!("{ip} is on the NIC of {name}, but not Held by {}", record.id))
     }
 }

@@ -1,23 +1,24 @@
 //! The API server of the model: objects as far as claims are concerned, and what it does by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use policy::claim::{Enactment, HostState, Ledger, NodeName, NodeUid};
+use policy::claim::{Enactment, HostState, Ledger, NodeName, NodeUid, PolicyName};
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Store {
     pub(super) nodes: BTreeMap<NodeName, NodeUid>,
     /// Does the one policy, which selects every node, exist?
     pub(super) policy: bool,
-    pub(super) pool: Option<PoolObject>,
-    /// By node: there is one policy, so a node has at most one enactment.
-    pub(super) enactments: BTreeMap<NodeName, Enactment>,
+    pub(super) pool: Option<Rc<PoolObject>>,
+    /// By node; there is one policy, so a node has at most one enactment.
+    pub(super) enactments: BTreeMap<NodeName, Rc<BTreeMap<PolicyName, Enactment>>>,
     pub(super) states: BTreeMap<NodeName, HostState>,
     /// Nodes whose agent was asked to report anew.
     pub(super) refresh: BTreeSet<NodeName>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PoolObject {
     /// The resourceVersion; only ever compared for equality.
     pub(super) version: u32,
@@ -31,5 +32,24 @@ impl Store {
 
     pub(super) fn ledger(&self) -> Option<&Ledger> {
         self.pool.as_ref().map(|pool| &pool.ledger)
+    }
+
+    pub(super) fn enactments(&self) -> impl Iterator<Item = &Enactment> {
+        self.enactments.values().flat_map(|by_policy| by_policy.values())
+    }
+
+    pub(super) fn enactment(&self, node: &NodeName) -> Option<&Enactment> {
+        self.enactments.get(node)?.values().next()
+    }
+
+    pub(super) fn enactment_mut(&mut self, node: &NodeName) -> Option<&mut Enactment> {
+        Rc::make_mut(self.enactments.get_mut(node)?).values_mut().next()
+    }
+
+    /// Deletes the enactments of which this is true; were there any?
+    pub(super) fn remove_enactments(&mut self, gone: impl Fn(&Enactment) -> bool) -> bool {
+        let before = self.enactments.len();
+        self.enactments.retain(|_, by_policy| !by_policy.values().any(&gone));
+        before != self.enactments.len()
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: PathBuf,
     /// Only the address at this offset
-    #[arg(long, value_name = "N", conflicts_with = "ip")]
+    #[arg(long, value_name = "N", conflicts_with = "ip", value_parser = offset)]
     offset: Option<u128>,
     /// Only this address
     #[arg(long, value_name = "ADDRESS")]
@@ -55,23 +55,27 @@ const EXPECTED: &str = "pool explain takes NodeIPPools, and NodeIPSlices of thei
 /// What a person can take in without scrolling far.
 const ROWS: usize = 40;
 
+/// No range is larger than a /8 of IPv6.
+const LARGEST_OFFSET: u128 = (1 << 120) - 1;
+
+fn offset(text: &str) -> Result<u128, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match text.parse() {
+        Ok(offset) => Ok(offset),
+        Err(_) if is_number => {
+            Err(format!("no range has such an offset: the largest there can be is {LARGEST_OFFSET}"))
+        }
+        Err(_) => Err("expected a whole number from 0".to_owned()),
+    }
+}
+
 /// What was asked about isn't there.
 #[derive(Debug, Error)]
 enum NotThere {
     #[error("{ip} is not in pool {pools}\n{}", .ranges.join("\n"))]
-    Address {
-        ip: IpAddr,
-        pools: String,
-        ranges: Vec<String>,
-    },
+    Address { ip: IpAddr, pools: String, ranges: Vec<String> },
     #[error("pool {pool} has no offset {offset}: the last of range {range} is {last}, {ip}")]
-    Offset {
-        pool: String,
-        offset: u128,
-        range: String,
-        last: u128,
-        ip: IpAddr,
-    },
+    Offset { pool: String, offset: u128, range: String, last: u128, ip: IpAddr },
 }
 
 /// What is printed of one pool.
@@ -97,10 +101,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         explained.retain(|one| !one.rows.is_empty());
     }
     let Some(format) = args.output.format() else {
-        let tables: Vec<String> = explained
-            .iter()
-            .map(|one| show::table(one, pools.names().len() > 1))
-            .collect();
+        let tables: Vec<String> =
+            explained.iter().map(|one| show::table(one, pools.names().len() > 1)).collect();
         return Ok(tables.join("\n"));
     };
     let mut documents: Vec<Value> = explained.iter().map(|one| show::document(one)).collect();
@@ -119,9 +121,8 @@ fn pools(args: &Args) -> anyhow::Result<Pools> {
     for document in file.documents {
         match document {
             Document::Manifest(Kind::NodeIPPool, manifest) => {
-                let remarks = pools
-                    .add(&manifest)
-                    .with_context(|| manifest::refused(&file.name, &manifest))?;
+                let remarks =
+                    pools.add(&manifest).with_context(|| manifest::refused(&file.name, &manifest))?;
                 remarks.iter().for_each(|remark| output::warn(&file.name, remark));
             }
             Document::Manifest(Kind::NodeIPSlice, manifest) => slices.push(manifest),
@@ -129,37 +130,23 @@ fn pools(args: &Args) -> anyhow::Result<Pools> {
             other => others.push(other),
         }
     }
-    let strange = others
-        .iter()
-        .find(|other| pools.is_empty() || !matches!(other, Document::Manifest(..)));
+    let strange = others.iter().find(|other| pools.is_empty() || !matches!(other, Document::Manifest(..)));
     if let Some(other) = strange {
         return Err(other.unexpected(&file.name, EXPECTED).into());
     }
     for manifest in slices {
-        pools
-            .add_slice(&manifest)
-            .with_context(|| manifest::refused(&file.name, &manifest))?;
+        pools.add_slice(&manifest).with_context(|| manifest::refused(&file.name, &manifest))?;
     }
-    pools
-        .overlaps()
-        .iter()
-        .for_each(|overlap| output::warn(&file.name, overlap));
+    pools.overlaps().iter().for_each(|overlap| output::warn(&file.name, overlap));
     Ok(pools)
 }
 
 fn explain<'a>(args: &Args, view: View<'a>) -> anyhow::Result<Explained<'a>> {
     let ranges = chosen(args, view.known)?;
-    let mut explained = Explained {
-        view,
-        rows: Vec::new(),
-        more: None,
-        whole: false,
-    };
+    let mut explained = Explained { view, rows: Vec::new(), more: None, whole: false };
     if let Some(ip) = args.ip {
         explained.rows = rows::at(&explained.view, ip);
-        explained
-            .rows
-            .retain(|row| args.range.as_ref().is_none_or(|name| row.range == *name));
+        explained.rows.retain(|row| args.range.as_ref().is_none_or(|name| row.range == *name));
     } else if let Some(offset) = args.offset {
         explained.rows = at_offset(&explained.view, &ranges, offset)?;
     } else {
@@ -179,19 +166,13 @@ fn chosen<'a>(args: &Args, known: &'a KnownPool) -> Result<Vec<&'a Range>, Usage
     let names = || all.iter().map(|range| range.name().to_owned()).collect();
     let Some(name) = &args.range else {
         if args.offset.is_some() && all.len() > 1 {
-            return Err(UsageError::RangeMissing {
-                pool: known.pool.name().to_owned(),
-                ranges: names(),
-            });
+            return Err(UsageError::RangeMissing { pool: known.pool.name().to_owned(), ranges: names() });
         }
         return Ok(all.iter().collect());
     };
     match all.iter().find(|range| range.name() == name) {
         Some(range) => Ok(vec![range]),
-        None => Err(UsageError::NoSuchRange {
-            range: name.clone(),
-            known: names(),
-        }),
+        None => Err(UsageError::NoSuchRange { range: name.clone(), known: names() }),
     }
 }
 
@@ -224,10 +205,7 @@ fn at_offset(view: &View<'_>, ranges: &[&Range], offset: u128) -> Result<Vec<Row
 
 /// As many rows as allowed, and how many addresses they leave out.
 fn fill(explained: &mut Explained<'_>, ranges: &[&Range], limit: usize) {
-    for part in ranges
-        .iter()
-        .flat_map(|range| range.parts().map(move |part| (*range, part)))
-    {
+    for part in ranges.iter().flat_map(|range| range.parts().map(move |part| (*range, part))) {
         let (range, part) = part;
         let mut walk = rows::walk(&explained.view, range, part);
         while explained.rows.len() < limit {
@@ -256,9 +234,5 @@ fn nowhere(ip: IpAddr, pools: &Pools) -> NotThere {
             })
         })
     });
-    NotThere::Address {
-        ip,
-        pools: pools.names().join(", "),
-        ranges: ranges.collect(),
-    }
+    NotThere::Address { ip, pools: pools.names().join(", "), ranges: ranges.collect() }
 }

@@ -30,9 +30,7 @@ impl<'a> View<'a> {
     pub(super) fn new(known: &'a KnownPool, pools: &Pools) -> Self {
         let name = known.pool.name();
         let others = pools.iter().filter(|other| other.pool.name() != name);
-        let parts = others
-            .flat_map(|other| other.pool.ranges())
-            .flat_map(Range::parts);
+        let parts = others.flat_map(|other| other.pool.ranges()).flat_map(Range::parts);
         Self {
             known,
             barred: pools.barred_for(name),
@@ -49,6 +47,8 @@ pub(super) struct Row {
     pub(super) offsets: Option<(u128, u128)>,
     pub(super) first: IpAddr,
     pub(super) last: IpAddr,
+    /// Of a sliced pool, the slices of both ends.
+    pub(super) slices: Option<(IpNet, IpNet)>,
     pub(super) standing: Standing,
 }
 
@@ -63,6 +63,8 @@ pub(super) struct Standing {
     pub(super) reserved_for: Option<String>,
     /// The node that owns the slice it is in.
     pub(super) slice: Option<(IpNet, String)>,
+    /// The slice it is in touches the static band.
+    pub(super) chosen_last: bool,
     pub(super) draining: bool,
 }
 
@@ -121,10 +123,7 @@ fn standing(view: &View<'_>, ip: IpAddr) -> Option<Standing> {
             (Word::Reserved, why)
         }
         Status::StaticBand { .. } | Status::Dynamic { .. } => match view.barred.owner(ip) {
-            Some(owner) => (
-                Word::Barred,
-                Some(format!("{owner} has it too, so nobody gets it")),
-            ),
+            Some(owner) => (Word::Barred, Some(format!("{owner} has it too, so nobody gets it"))),
             None => (Word::Free, None),
         },
     };
@@ -148,12 +147,15 @@ fn standing(view: &View<'_>, ip: IpAddr) -> Option<Standing> {
         why,
         reserved_for,
         slice: slice.map(|slice| (slice.cidr, slice.node.clone())),
+        chosen_last: slice.is_none()
+            && range.and_then(|range| range.slice_around(ip)).is_some_and(|(_, last)| last),
         draining: given && range.is_some_and(|range| range.state() == RangeState::Draining),
     })
 }
 
+/// Inside a slice there are no bands.
 fn band(range: &Range, ip: IpAddr) -> Option<&'static str> {
-    let part = range.part(Family::of(ip))?;
+    let part = range.part(Family::of(ip)).filter(|_| range.host_bits().is_none())?;
     let inside = |(first, last): (IpAddr, IpAddr)| (first..=last).contains(&ip);
     Some(match part.static_band().is_some_and(inside) {
         true => "static",
@@ -184,14 +186,20 @@ pub(super) fn walk<'a>(
             }
         }
         at = (last < part.last_offset()).then_some(last + 1);
+        let to = part.address_at(last)?;
         Some(Row {
             range: range.name().to_owned(),
             offsets: Some((first, last)),
             first: from,
-            last: part.address_at(last)?,
+            last: to,
+            slices: slices(range, from, to),
             standing,
         })
     })
+}
+
+fn slices(range: &Range, first: IpAddr, last: IpAddr) -> Option<(IpNet, IpNet)> {
+    Some((range.slice_around(first)?.0, range.slice_around(last)?.0))
 }
 
 /// The row of one address in each range that has it, or none.
@@ -200,11 +208,12 @@ pub(super) fn at(view: &View<'_>, ip: IpAddr) -> Vec<Row> {
     let Some(standing) = standing(view, ip) else {
         return Vec::new();
     };
-    let row = |range: &str, offsets| Row {
+    let row = |range: &str, offsets, slices| Row {
         range: range.to_owned(),
         offsets,
         first: ip,
         last: ip,
+        slices,
         standing: standing.clone(),
     };
     let rows: Vec<Row> = view
@@ -214,14 +223,10 @@ pub(super) fn at(view: &View<'_>, ip: IpAddr) -> Vec<Row> {
         .iter()
         .filter_map(|range| {
             let offset = range.part(Family::of(ip))?.offset_of(ip)?;
-            Some(row(range.name(), Some((offset, offset))))
+            Some(row(range.name(), Some((offset, offset)), slices(range, ip, ip)))
         })
         .collect();
-    if rows.is_empty() {
-        vec![row("-", None)]
-    } else {
-        rows
-    }
+    if rows.is_empty() { vec![row("-", None, None)] } else { rows }
 }
 
 /// The offsets of a part at which a new run may begin.
@@ -234,20 +239,16 @@ struct Edges<'a> {
 impl<'a> Edges<'a> {
     fn of(view: &View<'_>, part: &'a Part) -> Self {
         let known = view.known;
-        let mut edges = Self {
-            part,
-            begins: BTreeSet::new(),
-            octet_ends: false,
-        };
-        for of in known
-            .pool
-            .ranges()
-            .iter()
-            .filter_map(|range| range.part(part.family()))
-        {
+        let mut edges = Self { part, begins: BTreeSet::new(), octet_ends: false };
+        let family = part.family();
+        for (range, of) in known.pool.ranges().iter().filter_map(|range| Some((range, range.part(family)?))) {
             edges.run(of.start(), of.end());
             for (first, last) in of.static_band().into_iter().chain(of.dynamic_band()) {
                 edges.run(first, last);
+                // Slices are chosen last as far as the band's last one goes.
+                if let Some((slice, _)) = range.slice_around(last) {
+                    edges.run(slice.network(), slice.broadcast());
+                }
             }
             of.gateway().into_iter().for_each(|ip| edges.run(ip, ip));
         }
@@ -257,16 +258,10 @@ impl<'a> Edges<'a> {
                 edges.excluded(block);
             }
         }
-        let reserved = known
-            .spec
-            .reservations
-            .iter()
-            .filter_map(|one| one.ip.parse().ok());
+        let reserved = known.spec.reservations.iter().filter_map(|one| one.ip.parse().ok());
         let alone: Vec<IpAddr> = reserved.chain(known.held.keys().copied()).collect();
         alone.into_iter().for_each(|ip| edges.run(ip, ip));
-        view.others
-            .iter()
-            .for_each(|(first, last)| edges.run(*first, *last));
+        view.others.iter().for_each(|(first, last)| edges.run(*first, *last));
         for slice in &known.slices {
             edges.run(slice.cidr.network(), slice.cidr.broadcast());
         }
@@ -290,8 +285,7 @@ impl<'a> Edges<'a> {
             return;
         }
         self.begins.extend(self.part.offset_of(first.max(start)));
-        self.begins
-            .extend(self.part.offset_of(last.min(end)).map(|offset| offset + 1));
+        self.begins.extend(self.part.offset_of(last.min(end)).map(|offset| offset + 1));
     }
 
     /// The last offset of the run that holds `offset`.
@@ -299,9 +293,7 @@ impl<'a> Edges<'a> {
         let listed = self.begins.range(offset + 1..).next().copied();
         let octet = self.octet_ends.then(|| self.next_octet_edge(offset)).flatten();
         let next = listed.into_iter().chain(octet).min();
-        next.map_or(self.part.last_offset(), |next| {
-            (next - 1).min(self.part.last_offset())
-        })
+        next.map_or(self.part.last_offset(), |next| (next - 1).min(self.part.last_offset()))
     }
 
     /// The next offset after this one whose address ends in 255, 0 or 1: an octet's end, or what follows on one.

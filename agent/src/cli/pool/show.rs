@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use policy::pool::{PoolView, Range};
+use policy::table::Table;
 use serde_json::{Map, Value, json};
 
 use super::explain::Explained;
 use super::rows::{Row, View};
-use crate::cli::table::Table;
 use crate::ledger::{Holding, Quarantined};
 use crate::pools::KnownPool;
 
@@ -27,11 +27,7 @@ impl Counts {
     fn of(view: &View<'_>) -> Self {
         let known = view.known;
         let taken = known.taken();
-        let counted = PoolView {
-            pool: &known.pool,
-            taken: &taken,
-            barred: &view.barred,
-        };
+        let counted = PoolView { pool: &known.pool, taken: &taken, barred: &view.barred };
         let counts = counted.counts();
         let all = claims(known, |_| true);
         let held = claims(known, |holding| holding.quarantined.is_none());
@@ -57,19 +53,13 @@ impl Counts {
 fn claims(known: &KnownPool, counts: impl Fn(&Holding) -> bool) -> u128 {
     let in_range = |range: &Range, v4: bool| {
         let of = |ip: &IpAddr| {
-            ip.is_ipv4() == v4
-                && known
-                    .pool
-                    .range_of(*ip)
-                    .is_some_and(|other| other.name() == range.name())
+            ip.is_ipv4() == v4 && known.pool.range_of(*ip).is_some_and(|other| other.name() == range.name())
         };
         let entries = known.held.iter();
         entries.filter(|(ip, holding)| of(ip) && counts(holding)).count() as u128
     };
     let ranges = known.pool.ranges().iter();
-    ranges
-        .map(|range| in_range(range, true).max(in_range(range, false)))
-        .sum()
+    ranges.map(|range| in_range(range, true).max(in_range(range, false))).sum()
 }
 
 /// A table of one pool; `among` others, each row says whose it is.
@@ -90,7 +80,7 @@ pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
             .unzip();
         let mut head = Table::new([&["POOL"], titles.as_slice()].concat());
         head.row([&[name.to_owned()], cells.as_slice()].concat());
-        text = head.print() + "\n";
+        text = format!("{head}\n");
     }
     let several = known.pool.ranges().len() > 1;
     let mut header = vec!["OFFSET", "ADDRESS", "STATUS", "BAND", "NODE", "DETAIL"];
@@ -103,10 +93,7 @@ pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
     let mut body = Table::new(header);
     for row in &explained.rows {
         let mut cells = vec![
-            row.offsets.map_or_else(
-                || "-".to_owned(),
-                |(first, last)| span(first, last, first == last),
-            ),
+            row.offsets.map_or_else(|| "-".to_owned(), |(first, last)| span(first, last, first == last)),
             span(row.first, row.last, row.first == row.last),
             row.standing.status.as_str().to_owned(),
             row.standing.band.unwrap_or("-").to_owned(),
@@ -121,7 +108,7 @@ pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
         }
         body.row(cells);
     }
-    text += &body.print();
+    text += &body.to_string();
     if let Some((left, from)) = explained.more {
         text += &format!(
             "… {left} more addresses, from {from} on; ask for one with --offset or --ip, or for more rows with --limit\n"
@@ -131,11 +118,7 @@ pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
 }
 
 fn span<T: std::fmt::Display>(first: T, last: T, one: bool) -> String {
-    if one {
-        first.to_string()
-    } else {
-        format!("{first} - {last}")
-    }
+    if one { first.to_string() } else { format!("{first} - {last}") }
 }
 
 fn detail(row: &Row) -> String {
@@ -157,8 +140,14 @@ fn detail(row: &Row) -> String {
         }
     }
     parts.extend(standing.why.clone());
-    if let Some((cidr, node)) = &standing.slice {
-        parts.push(format!("slice {cidr} of {node}"));
+    match (&standing.slice, row.slices) {
+        (Some((cidr, node)), _) => parts.push(format!("slice {cidr} of {node}")),
+        (None, Some((first, last))) if first == last => parts.push(format!("slice {first}")),
+        (None, Some((first, last))) => parts.push(format!("slices {first} to {last}")),
+        (None, None) => {}
+    }
+    if standing.chosen_last {
+        parts.push("chosen last (static band)".to_owned());
     }
     if standing.draining {
         parts.push(format!("range {} drains", row.range));
@@ -208,18 +197,24 @@ fn row(row: &Row) -> Value {
         text("policy", by.map(|by| by.policy.as_str()));
         text("capture", by.map(|by| by.capture.as_str()));
         let quarantined = holding.quarantined.as_ref();
-        text(
-            "reason",
-            quarantined.map(|quarantined| quarantined.reason.as_str()),
-        );
-        text(
-            "until",
-            quarantined.and_then(|quarantined| quarantined.until.as_deref()),
-        );
+        text("reason", quarantined.map(|quarantined| quarantined.reason.as_str()));
+        text("until", quarantined.and_then(|quarantined| quarantined.until.as_deref()));
     }
     text("why", standing.why.as_deref());
-    if let Some((cidr, node)) = &standing.slice {
-        fields.insert("slice".into(), json!({"cidr": cidr.to_string(), "node": node}));
+    match (&standing.slice, row.slices) {
+        (Some((cidr, node)), _) => {
+            fields.insert("slice".into(), json!({"cidr": cidr.to_string(), "node": node}));
+        }
+        (None, Some((first, last))) if first == last => {
+            fields.insert("slice".into(), json!({"cidr": first.to_string()}));
+        }
+        (None, Some((first, last))) => {
+            fields.insert("slices".into(), json!({"first": first.to_string(), "last": last.to_string()}));
+        }
+        (None, None) => {}
+    }
+    if standing.chosen_last {
+        fields.insert("chosenLast".into(), json!(true));
     }
     if standing.draining {
         fields.insert("draining".into(), json!(true));

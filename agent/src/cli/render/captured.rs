@@ -16,6 +16,7 @@ const EXPECTED: &str = "--captured takes a NodeNetworkConfigurationEnactment, or
 
 #[derive(Default)]
 pub(super) struct Captured {
+    file: String,
     pub(super) states: Cached,
     /// What the enactment holds: pool → capture → address. Only an enactment can say so: a captured state that is all
     /// there is proves no claim.
@@ -26,19 +27,22 @@ impl Captured {
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let (name, document) = input::read(path)?.only()?;
         let (states, ippool) = match &document {
-            Document::Manifest(Kind::NodeNetworkConfigurationEnactment, manifest) => (
-                manifest.pointer("/status/capturedStates"),
-                manifest.pointer("/status/ippool"),
-            ),
+            Document::Manifest(Kind::NodeNetworkConfigurationEnactment, manifest) => {
+                (manifest.pointer("/status/capturedStates"), manifest.pointer("/status/ippool"))
+            }
             Document::Bare(value) => (Some(value.get("capturedStates").unwrap_or(value)), None),
             other => return Err(other.unexpected(&name, EXPECTED).into()),
         };
         let states = states.unwrap_or(&Value::Null);
         let cached = read_cached(states).with_context(|| format!("{name}: {EXPECTED}"))?;
-        Ok(Self {
-            states: cached,
-            held: ippool.map(|ippool| held(ippool, states)).unwrap_or_default(),
-        })
+        let held = ippool.map(|ippool| held(ippool, states)).unwrap_or_default();
+        Ok(Self { file: name, states: cached, held })
+    }
+
+    /// The file, if it has a state for this capture that doesn't count: nothing in it proves that the pool gave that.
+    pub(super) fn unproven(&self, pool: &str, capture: &str) -> Option<&str> {
+        let unproven = self.states.contains_key(capture) && self.held(pool, capture).is_none();
+        unproven.then_some(self.file.as_str())
     }
 
     /// What the enactment holds of this pool under this capture.
@@ -77,11 +81,7 @@ fn granted(fields: &Value) -> Option<Granted> {
     Some(Granted {
         address: address(fields.get("ipv4").unwrap_or(fields))?,
         second: second.and_then(address),
-        range: fields
-            .get("range")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned(),
+        range: fields.get("range").and_then(Value::as_str).unwrap_or_default().to_owned(),
         attributes: attributes.into_iter().flatten().filter_map(text).collect(),
     })
 }
@@ -89,8 +89,5 @@ fn granted(fields: &Value) -> Option<Granted> {
 fn address(fields: &Value) -> Option<GrantedAddress> {
     let ip = |key| fields.get(key)?.as_str()?.parse::<IpAddr>().ok();
     let prefix = u8::try_from(fields.get("prefix-length")?.as_u64()?).ok()?;
-    Some(GrantedAddress {
-        address: IpNet::new(ip("ip")?, prefix).ok()?,
-        gateway: ip("gateway"),
-    })
+    Some(GrantedAddress { address: IpNet::new(ip("ip")?, prefix).ok()?, gateway: ip("gateway") })
 }

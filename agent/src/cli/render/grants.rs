@@ -2,14 +2,14 @@
 //!
 //! The answers are those of [`policy::claim::serve`], the code that serves claims in a cluster; owned here is how files
 //! become what it reads, and its answers grants. In a sliced pool it is asked twice: for the node's slices, and for the
-//! next slice that the node would take where they are full.
+//! next slice that the node would take where they are full. Literal addresses are claimed first ([`mod@super::literals`]).
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use policy::capture::{Granted, GrantedAddress, Grants};
+use policy::capture::{Granted, GrantedAddress, Grants, Place};
 use policy::claim::{
     Asked, Enactment, Entry, Lease, Ledger, NodeUid, Refusal as Refused, RefusalReason, Reply, Request,
     RequestId, Slot, SlotKey, serve,
@@ -17,9 +17,11 @@ use policy::claim::{
 use policy::pool::{
     Barred, Family, Holder, NoAddress, NodeView, NotASlice, Pool, SliceView, TakenSlices, Want, choose_slice,
 };
+use policy::template::Literal;
 use thiserror::Error;
 
 use super::captured::Captured;
+use super::literals::Holds;
 use crate::cli::UsageError;
 use crate::ledger::claims::{NO_TIME, NotGiving, node_uid};
 use crate::pools::{KnownPool, Pools};
@@ -37,7 +39,7 @@ pub(super) enum Failure {
     Refused(Refusals),
 }
 
-/// Every capture that gets no address: all at once, for all of them must get one or none does.
+/// Every capture and literal that gets no address: all at once, for all of them must get one or none does.
 #[derive(Debug)]
 pub(super) struct Refusals(Vec<Refusal>);
 
@@ -53,14 +55,14 @@ impl fmt::Display for Refusals {
 impl std::error::Error for Refusals {}
 
 #[derive(Debug, Error)]
-#[error("capture {capture:?}: {why}")]
+#[error("{place}: {why}")]
 struct Refusal {
-    capture: String,
+    place: Place,
     why: Why,
 }
 
 #[derive(Debug, Clone, Error)]
-enum Why {
+pub(super) enum Why {
     #[error("unknown pool {pool:?}; {}", Known(.known))]
     UnknownPool { pool: String, known: Vec<String> },
     #[error("pool {pool} gives nothing now: {why}")]
@@ -71,6 +73,10 @@ enum Why {
     Refused(Refused),
     #[error("it holds {ip}, which no range of pool {pool} has: nothing says its prefix length")]
     OutOfRange { ip: IpAddr, pool: String },
+    #[error("{ip} of pool {pool} is {holder}")]
+    Taken { ip: IpAddr, pool: String, holder: Holds },
+    #[error("slice {cidr} of pool {pool}, where {ip} lies, belongs to node {node}")]
+    SliceOf { ip: IpAddr, pool: String, cidr: IpNet, node: String },
     #[error(transparent)]
     NoAddress(#[from] NoAddress),
     #[error(transparent)]
@@ -88,94 +94,98 @@ impl fmt::Display for Known<'_> {
     }
 }
 
-/// An address for each capture (capture → pool).
+/// An address for each capture (capture → pool), once the literals are claimed.
 pub(super) fn grants(
     wanted: &BTreeMap<String, String>,
+    literals: &[Literal],
     pools: &Pools,
     captured: &Captured,
     asker: &Asker<'_>,
 ) -> Result<Grants, Failure> {
     let mut grants = Grants::new();
-    let mut refused: BTreeMap<&str, Why> = BTreeMap::new();
+    let mut refused: BTreeMap<Place, Why> = BTreeMap::new();
     let mut claims: BTreeMap<&str, Claims<'_>> = BTreeMap::new();
+    let of_pool = |known, node, pool: &str| Claims {
+        known,
+        barred: pools.barred_for(pool),
+        node: NodeView { name: node, labels: asker.labels },
+        policy: asker.policy,
+        literals: literals.iter().filter(|literal| literal.pool == pool).collect(),
+        wishes: Vec::new(),
+    };
+    for literal in literals {
+        let Literal { ip, pool, path } = literal;
+        let Some(node) = asker.node else {
+            let (path, pool) = (path.clone(), pool.clone());
+            return Err(Failure::Usage(UsageError::NodeOfLiteral { path, ip: *ip, pool }));
+        };
+        if let Some(known) = pools.get(pool) {
+            claims.entry(pool).or_insert_with(|| of_pool(known, node, pool));
+        }
+    }
     for (capture, pool) in wanted {
         let held = captured.held(pool, capture);
         match (asker.node, pools.get(pool), held) {
             (Some(node), Some(known), _) => {
-                let claims = claims.entry(pool).or_insert_with(|| Claims {
-                    known,
-                    barred: pools.barred_for(pool),
-                    node: NodeView {
-                        name: node,
-                        labels: asker.labels,
-                    },
-                    policy: asker.policy,
-                    wishes: Vec::new(),
-                });
+                let claims = claims.entry(pool).or_insert_with(|| of_pool(known, node, pool));
                 claims.wishes.push(Wish { capture, held });
             }
             // No ledger to ask, or nobody to ask for: the enactment's word is all there is.
             (_, _, Some(held)) => drop(grants.insert(capture.clone(), held.clone())),
             (None, _, None) => {
-                return Err(Failure::Usage(UsageError::NodeMissing {
-                    capture: capture.clone(),
-                    pool: pool.clone(),
-                }));
+                let unproven = captured.unproven(pool, capture).map(str::to_owned);
+                let (capture, pool) = (capture.clone(), pool.clone());
+                return Err(Failure::Usage(UsageError::NodeMissing { capture, pool, unproven }));
             }
             (Some(_), None, None) => {
-                let why = Why::UnknownPool {
-                    pool: pool.clone(),
-                    known: pools.names(),
-                };
-                refused.insert(capture, why);
+                let why = Why::UnknownPool { pool: pool.clone(), known: pools.names() };
+                refused.insert(Place::Capture(capture.clone()), why);
             }
         }
     }
     for claims in claims.values() {
-        for (capture, answer) in claims.answers() {
+        let mut ledger = claims.ledger();
+        let slices = claims.claim_literals(&mut ledger, &mut refused);
+        for (capture, answer) in claims.answers(ledger, &slices) {
             match answer {
                 Ok(granted) => drop(grants.insert(capture.to_owned(), granted)),
-                Err(why) => drop(refused.insert(capture, why)),
+                Err(why) => drop(refused.insert(Place::Capture(capture.to_owned()), why)),
             }
         }
     }
     if refused.is_empty() {
         return Ok(grants);
     }
-    let refusal = |(capture, why): (&str, Why)| Refusal {
-        capture: capture.to_owned(),
-        why,
-    };
-    Err(Failure::Refused(Refusals(
-        refused.into_iter().map(refusal).collect(),
-    )))
+    let refusal = |(place, why): (Place, Why)| Refusal { place, why };
+    Err(Failure::Refused(Refusals(refused.into_iter().map(refusal).collect())))
 }
 
 /// What one policy on one node wants of one pool.
-struct Claims<'a> {
-    known: &'a KnownPool,
-    barred: Barred,
-    node: NodeView<'a>,
-    policy: &'a str,
-    wishes: Vec<Wish<'a>>,
+pub(super) struct Claims<'a> {
+    pub(super) known: &'a KnownPool,
+    pub(super) barred: Barred,
+    pub(super) node: NodeView<'a>,
+    pub(super) policy: &'a str,
+    pub(super) literals: Vec<&'a Literal>,
+    pub(super) wishes: Vec<Wish<'a>>,
 }
 
 #[derive(Clone, Copy)]
-struct Wish<'a> {
-    capture: &'a str,
+pub(super) struct Wish<'a> {
+    pub(super) capture: &'a str,
     /// What the enactment says is held.
-    held: Option<&'a Granted>,
+    pub(super) held: Option<&'a Granted>,
 }
 
 /// Answers by capture; none where a server would say nothing now.
 type Replies = BTreeMap<String, Reply>;
 
 impl<'a> Claims<'a> {
-    fn answers(&self) -> Vec<(&'a str, Result<Granted, Why>)> {
-        let mut ledger = self.ledger();
+    /// `slices` are those that the node takes for its literals.
+    fn answers(&self, mut ledger: Ledger, slices: &[IpNet]) -> Vec<(&'a str, Result<Granted, Why>)> {
         let mut replies = Replies::new();
         let no_slice = match self.known.pool.is_sliced() {
-            true => self.within_slices(&mut ledger, &mut replies).err(),
+            true => self.within_slices(&mut ledger, slices, &mut replies).err(),
             false => {
                 replies = self.ask(&mut ledger, &self.known.pool, &self.wishes);
                 None
@@ -195,12 +205,7 @@ impl<'a> Claims<'a> {
     fn ledger(&self) -> Ledger {
         let mut ledger = self.known.ledger();
         for ip in self.wishes.iter().filter_map(|wish| wish.held).flat_map(ips) {
-            if self
-                .known
-                .held
-                .get(&ip)
-                .is_some_and(|holding| holding.by.is_none())
-            {
+            if self.known.held.get(&ip).is_some_and(|holding| holding.by.is_none()) {
                 ledger.allocations.remove(&ip);
             }
         }
@@ -227,28 +232,17 @@ impl<'a> Claims<'a> {
             *ledger = after;
         }
         let answers = served.answers.into_iter();
-        answers
-            .map(|answer| (answer.key.capture.to_string(), answer.reply))
-            .collect()
+        answers.map(|answer| (answer.key.capture.to_string(), answer.reply)).collect()
     }
 
     /// An enactment with this one request.
     fn enactment(&self, ledger: &Ledger, wish: &Wish<'_>) -> (Enactment, SlotKey) {
-        let key = SlotKey {
-            pool: self.known.pool.name().into(),
-            capture: wish.capture.into(),
-        };
+        let key = SlotKey { pool: self.known.pool.name().into(), capture: wish.capture.into() };
         let mut request = Request::new(RequestId::new(format!("render:{}", wish.capture)));
         // A lease as old as can be never says that the ledger went back in time: files are of any age.
-        request.holds = wish.held.map(|held| Lease {
-            ips: ips(held).collect(),
-            sequence: 0,
-            pool: ledger.pool.clone(),
-        });
-        let slot = Slot {
-            request: Some(request),
-            ..Slot::default()
-        };
+        request.holds =
+            wish.held.map(|held| Lease { ips: ips(held).collect(), sequence: 0, pool: ledger.pool.clone() });
+        let slot = Slot { request: Some(request), ..Slot::default() };
         let enactment = Enactment {
             uid: "render".into(),
             node: self.node.name.into(),
@@ -261,7 +255,7 @@ impl<'a> Claims<'a> {
     }
 
     /// The node's UID as the ledger has it, of this very claim before others: no file says which one the node has now.
-    fn node_uid(&self, ledger: &Ledger, capture: &str) -> NodeUid {
+    pub(super) fn node_uid(&self, ledger: &Ledger, capture: &str) -> NodeUid {
         let entries = ledger.allocations.values();
         let rank = |entry: &&Entry| {
             let same = entry.policy.as_str() == self.policy && entry.capture.as_str() == capture;
@@ -279,18 +273,12 @@ impl<'a> Claims<'a> {
             (Some(Reply::Grant(_)), Some(held)) => Ok(held.clone()),
             (Some(Reply::Grant(grant)), None) => self.granted(&grant.lease),
             (Some(Reply::Refuse(refused)), _) if refused.reason == RefusalReason::HeldByAnother => {
-                Err(Why::HeldByAnother {
-                    pool,
-                    refused: refused.clone(),
-                })
+                Err(Why::HeldByAnother { pool, refused: refused.clone() })
             }
             (Some(Reply::Refuse(refused)), _) => Err(Why::Refused(refused.clone())),
             // A holder keeps what it has while nobody answers, unless it is known to be another's.
             (None, Some(held)) if !self.is_anothers(ledger, held) => Ok(held.clone()),
-            (None, _) => Err(Why::NotGiving {
-                pool,
-                why: NotGiving::of(ledger),
-            }),
+            (None, _) => Err(Why::NotGiving { pool, why: NotGiving::of(ledger) }),
         }
     }
 
@@ -303,10 +291,7 @@ impl<'a> Claims<'a> {
     /// A lease with what the pool says of its addresses.
     fn granted(&self, lease: &Lease) -> Result<Granted, Why> {
         let pool = &self.known.pool;
-        let outside = |ip: IpAddr| Why::OutOfRange {
-            ip,
-            pool: pool.name().to_owned(),
-        };
+        let outside = |ip: IpAddr| Why::OutOfRange { ip, pool: pool.name().to_owned() };
         let mut addresses = Vec::new();
         let mut first = None;
         for ip in lease.ips.iter().copied() {
@@ -334,28 +319,19 @@ impl<'a> Claims<'a> {
     }
 
     /// Asks the node's slices, and for what they are too full for the next slice, if there is one.
-    fn within_slices(&self, ledger: &mut Ledger, replies: &mut Replies) -> Result<(), Why> {
+    fn within_slices(&self, ledger: &mut Ledger, taken: &[IpNet], replies: &mut Replies) -> Result<(), Why> {
         let (pool, slices) = (&self.known.pool, &self.known.slices);
-        let own = slices.iter().filter(|slice| slice.node == self.node.name);
-        let own: Vec<IpNet> = own.map(|slice| slice.cidr).collect();
+        let own = slices.iter().filter(|slice| slice.node == self.node.name).map(|slice| slice.cidr);
+        let own: Vec<IpNet> = own.chain(taken.iter().copied()).collect();
         replies.extend(self.ask(ledger, &pool.within(&own)?, &self.wishes));
         let full = |wish: &&Wish<'_>| replies.get(wish.capture).is_some_and(is_full);
         let left: Vec<Wish<'_>> = self.wishes.iter().filter(full).copied().collect();
         let Some(one) = left.first() else {
             return Ok(());
         };
-        let all = TakenSlices::of(pool, slices.iter().map(|slice| slice.cidr));
-        let view = SliceView {
-            pool,
-            taken: &all,
-            barred: &self.barred,
-        };
-        let holder = Holder {
-            node: self.node.name,
-            capture: one.capture,
-            declined: &[],
-            want: Want::Any,
-        };
+        let all = TakenSlices::of(pool, slices.iter().map(|slice| slice.cidr).chain(taken.iter().copied()));
+        let view = SliceView { pool, taken: &all, barred: &self.barred };
+        let holder = Holder { node: self.node.name, capture: one.capture, declined: &[], want: Want::Any };
         let next = choose_slice(&view, &holder, &self.node)?;
         let next: Vec<IpNet> = next.v4.iter().chain(&next.v6).map(|slice| slice.cidr).collect();
         replies.extend(self.ask(ledger, &pool.within(&next)?, &left));
@@ -367,7 +343,7 @@ fn is_full(reply: &Reply) -> bool {
     matches!(reply, Reply::Refuse(refused) if refused.reason == RefusalReason::NoAddress)
 }
 
-fn ips(held: &Granted) -> impl Iterator<Item = IpAddr> + '_ {
+pub(super) fn ips(held: &Granted) -> impl Iterator<Item = IpAddr> + '_ {
     let addresses = [Some(&held.address), held.second.as_ref()];
     addresses.into_iter().flatten().map(|one| one.address.addr())
 }

@@ -46,24 +46,14 @@ impl Source {
             (Some(one), 0) => one,
             (None, _) => return Err(no_policy(name).into()),
             (Some(_), others) => {
-                return Err(FileError::Several {
-                    file: name,
-                    found: others + 1,
-                    what: "policies",
-                }
-                .into());
+                return Err(FileError::Several { file: name, found: others + 1, what: "policies" }.into());
             }
         };
         let policy = match is_manifest {
             true => manifest::checked(&name, policy)?,
             false => policy,
         };
-        Ok(Self {
-            file: name,
-            policy,
-            is_manifest,
-            others,
-        })
+        Ok(Self { file: name, policy, is_manifest, others })
     }
 
     pub(super) fn add_pools(&mut self, path: &Path) -> anyhow::Result<()> {
@@ -84,37 +74,24 @@ impl Source {
         let mut pools = Pools::default();
         let of = |wanted| self.others.iter().filter(move |(_, kind, _)| *kind == wanted);
         for (file, _, manifest) in of(Kind::NodeIPPool) {
-            let remarks = pools
-                .add(manifest)
-                .with_context(|| manifest::refused(file, manifest))?;
+            let remarks = pools.add(manifest).with_context(|| manifest::refused(file, manifest))?;
             remarks.iter().for_each(|remark| output::warn(file, remark));
         }
         for (file, _, manifest) in of(Kind::NodeIPSlice) {
-            pools
-                .add_slice(manifest)
-                .with_context(|| manifest::refused(file, manifest))?;
+            pools.add_slice(manifest).with_context(|| manifest::refused(file, manifest))?;
         }
-        pools
-            .overlaps()
-            .iter()
-            .for_each(|overlap| output::warn(&self.file, overlap));
+        pools.overlaps().iter().for_each(|overlap| output::warn(&self.file, overlap));
         Ok(pools)
     }
 
     /// `metadata.name`; empty for a bare document.
     pub(super) fn name(&self) -> &str {
-        self.policy
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+        self.policy.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Rendering for a node that the policy doesn't select is answered, but hardly what was meant.
     pub(super) fn warn_unselected(&self, node: Option<&str>, labels: &BTreeMap<String, String>) {
-        let selector = self
-            .policy
-            .pointer("/spec/nodeSelector")
-            .and_then(Value::as_object);
+        let selector = self.policy.pointer("/spec/nodeSelector").and_then(Value::as_object);
         let (Some(node), Some(selector), false) = (node, selector, labels.is_empty()) else {
             return;
         };
@@ -137,9 +114,5 @@ impl Source {
 }
 
 fn no_policy(file: String) -> FileError {
-    FileError::NoneOfThese {
-        file,
-        found: "it has pools only".to_owned(),
-        expected: EXPECTED,
-    }
+    FileError::NoneOfThese { file, found: "it has pools only".to_owned(), expected: EXPECTED }
 }

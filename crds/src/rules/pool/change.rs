@@ -8,23 +8,14 @@ use crate::{
 };
 
 pub(super) fn ranges_stay() -> Rule {
-    rule(
-        "ranges can't become range again",
-        "!has(oldSelf.ranges) || has(self.ranges)",
-        |new, old| old.get("ranges").is_none() || new.get("ranges").is_some(),
-    )
+    rule("ranges can't become range again", "!has(oldSelf.ranges) || has(self.ranges)", |new, old| {
+        old.get("ranges").is_none() || new.get("ranges").is_some()
+    })
     .forbidden()
 }
 
 /// What a range has that stays as it is when it gets a name; in a half of a dual-stack range, the first four.
-const KEPT: [&str; 6] = [
-    "cidr",
-    "start",
-    "end",
-    "gateway",
-    "skipOctetEnds",
-    "perNodeHostBits",
-];
+const KEPT: [&str; 6] = ["cidr", "start", "end", "gateway", "skipOctetEnds", "perNodeHostBits"];
 const KEPT_IN_A_HALF: [&str; 4] = ["cidr", "start", "end", "gateway"];
 
 /// D9: `range: X` may become `ranges: [X, …]`, X with a name and otherwise as it was.
@@ -41,10 +32,7 @@ pub(super) fn range_becomes_the_first() -> Rule {
     };
     let same_half = |half: &str| {
         let (new, old) = (format!("self.ranges[0].{half}"), format!("oldSelf.range.{half}"));
-        format!(
-            "has({new}) == has({old}) && (!has({new}) || {})",
-            same(&new, &old, &KEPT_IN_A_HALF)
-        )
+        format!("has({new}) == has({old}) && (!has({new}) || {})", same(&new, &old, &KEPT_IN_A_HALF))
     };
     let cel = format!(
         "!has(oldSelf.range) || !has(self.ranges) || {} && {} && {} && \
@@ -68,9 +56,7 @@ pub(super) fn range_becomes_the_first() -> Rule {
 fn is_range_with_a_name(first: &Value, range: &Value) -> bool {
     let same = |new: &Value, old: &Value, fields: &[&str]| {
         fields.iter().all(|field| new.get(field) == old.get(field))
-            && list(old, "exclude")
-                .iter()
-                .all(|excluded| list(new, "exclude").contains(excluded))
+            && list(old, "exclude").iter().all(|excluded| list(new, "exclude").contains(excluded))
     };
     let same_half = |half: &str| match (first.get(half), range.get(half)) {
         (Some(new), Some(old)) => same(new, old, &KEPT_IN_A_HALF),
@@ -79,9 +65,7 @@ fn is_range_with_a_name(first: &Value, range: &Value) -> bool {
     same(first, range, &KEPT)
         && same_half("ipv4")
         && same_half("ipv6")
-        && ["nodeSelector", "attributes"]
-            .iter()
-            .all(|field| first.get(field).is_none())
+        && ["nodeSelector", "attributes"].iter().all(|field| first.get(field).is_none())
 }
 
 /// R62, R64: only a range that has stopped giving may go.
@@ -129,7 +113,5 @@ pub(super) fn removed_range_is_empty() -> Rule {
 }
 
 fn has_range(spec: &Value, range: &Value) -> bool {
-    list(spec, "ranges")
-        .iter()
-        .any(|other| text(other, "name") == text(range, "name"))
+    list(spec, "ranges").iter().any(|other| text(other, "name") == text(range, "name"))
 }

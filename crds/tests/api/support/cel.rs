@@ -44,16 +44,9 @@ impl Evaluator {
             if let Some(rules) = node["x-kubernetes-validations"].as_array_mut() {
                 rules.retain(|rule| rule["rule"].as_str().is_some_and(|cel| cel.contains("oldSelf")));
             }
-            Place {
-                at,
-                rules,
-                about_change: kube_cel::compile_schema(&node),
-            }
+            Place { at, rules, about_change: kube_cel::compile_schema(&node) }
         };
-        Self {
-            kind,
-            places: places.into_iter().map(place).collect(),
-        }
+        Self { kind, places: places.into_iter().map(place).collect() }
     }
 
     /// What the schema and the CEL rules say of an object.
@@ -67,20 +60,11 @@ impl Evaluator {
         }
         for place in &self.places {
             for spot in place::spots(&definition.schema, place.at, &new, old.as_ref()) {
-                let rules = if spot.old == Some(spot.new) {
-                    &place.about_change
-                } else {
-                    &place.rules
-                };
+                let rules = if spot.old == Some(spot.new) { &place.about_change } else { &place.rules };
                 found.extend(ask(rules, &spot));
             }
         }
-        found.extend(
-            definition
-                .admission
-                .iter()
-                .filter_map(|rule| ask_policy(rule, &new, old.as_ref())),
-        );
+        found.extend(definition.admission.iter().filter_map(|rule| ask_policy(rule, &new, old.as_ref())));
         found
     }
 }
@@ -91,11 +75,7 @@ fn ask(rules: &CompiledSchema, spot: &Spot<'_>) -> Vec<Violation> {
     let violation = |error: ValidationError| {
         assert_eq!(error.kind, ErrorKind::ValidationFailure, "{error:?}");
         let field = error.field_path.trim_start_matches('.');
-        let dot = if spot.path.is_empty() || field.is_empty() {
-            ""
-        } else {
-            "."
-        };
+        let dot = if spot.path.is_empty() || field.is_empty() { "" } else { "." };
         Violation {
             path: format!("{}{dot}{field}", spot.path),
             message: error.message,
@@ -121,19 +101,12 @@ fn without_rules(schema: &mut Value) {
 }
 
 fn ask_policy(rule: &AdmissionRule, new: &Value, old: Option<&Value>) -> Option<Violation> {
-    let operation = if old.is_some() {
-        Operation::Update
-    } else {
-        Operation::Create
-    };
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
     if operation != rule.operation {
         return None;
     }
     let name = if old.is_some() { "UPDATE" } else { "CREATE" };
-    let request = AdmissionRequest {
-        operation: name.into(),
-        ..AdmissionRequest::default()
-    };
+    let request = AdmissionRequest { operation: name.into(), ..AdmissionRequest::default() };
     let builder = VapEvaluator::builder().object(new.clone()).request(request);
     let builder = match old {
         Some(old) => builder.old_object(old.clone()),
@@ -144,16 +117,7 @@ fn ask_policy(rule: &AdmissionRule, new: &Value, old: Option<&Value>) -> Option<
         message: None,
         message_expression: Some(rule.say.to_owned()),
     };
-    let result = builder
-        .build()
-        .evaluate(&[expression])
-        .into_iter()
-        .next()
-        .expect("one answer");
+    let result = builder.build().evaluate(&[expression]).into_iter().next().expect("one answer");
     let message = result.message.unwrap_or_default();
-    (!result.passed).then(|| Violation {
-        path: rule.field.to_owned(),
-        message,
-        reason: rule.reason,
-    })
+    (!result.passed).then(|| Violation { path: rule.field.to_owned(), message, reason: rule.reason })
 }

@@ -43,40 +43,21 @@ fn any_offset_is_a_spot() {
     let source = "a\né\r\nb";
     for offset in 0..20 {
         let spot = Spot::of(source, offset);
-        assert!(
-            spot.line >= 1 && spot.column >= 1 && !spot.text.contains(['\n', '\r']),
-            "{spot:?}"
-        );
+        assert!(spot.line >= 1 && spot.column >= 1 && !spot.text.contains(['\n', '\r']), "{spot:?}");
     }
     assert_eq!(
         Spot::of(source, 3),
-        Spot {
-            line: 2,
-            column: 1,
-            text: "é".into()
-        },
+        Spot { line: 2, column: 1, text: "é".into() },
         "inside a character: its start"
     );
-    assert_eq!(
-        Spot::of("", 5),
-        Spot {
-            line: 1,
-            column: 1,
-            text: String::new()
-        }
-    );
+    assert_eq!(Spot::of("", 5), Spot { line: 1, column: 1, text: String::new() });
 }
 
 #[test]
 fn a_long_list_of_names_is_cut() {
-    let many: Vec<(String, String)> = (10..40)
-        .map(|at| (format!("c{at}"), "routes.config".into()))
-        .collect();
+    let many: Vec<(String, String)> = (10..40).map(|at| (format!("c{at}"), "routes.config".into())).collect();
     let mut all: BTreeMap<String, String> = many.into_iter().collect();
     all.insert("x".into(), "capture.zzz".into());
     let text = Captures::parse(&all).unwrap_err().to_string();
-    assert!(
-        text.contains("known: c10, c11, c12, c13, c14, c15, c16, c17, c18, c19 and 20 more\n"),
-        "{text}"
-    );
+    assert!(text.contains("known: c10, c11, c12, c13, c14, c15, c16, c17, c18, c19 and 20 more\n"), "{text}");
 }

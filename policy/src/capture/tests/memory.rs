@@ -18,11 +18,7 @@ fn a_cached_capture_is_not_evaluated_again() {
     });
     let cached = read_cached(&stored).unwrap();
     let bindings = captures.eval(&state(), &cached, &Grants::new()).unwrap();
-    assert_eq!(
-        names(bindings.get("b").unwrap()),
-        ["eth2"],
-        "a fresh one uses a cached one"
-    );
+    assert_eq!(names(bindings.get("b").unwrap()), ["eth2"], "a fresh one uses a cached one");
     assert_eq!(bindings.names().collect::<Vec<_>>(), ["a", "b"]);
     let states = bindings.captured_states("now");
     assert_eq!(states["a"], stored["a"], "kept as it was, time and all");
@@ -31,25 +27,13 @@ fn a_cached_capture_is_not_evaluated_again() {
 
 #[test]
 fn what_is_stored_can_be_read_again() {
-    let captures = Captures::parse(&lines(&[
-        ("a", "interfaces.name==eth1"),
-        ("p", "ippool.p.allocate"),
-    ]))
-    .unwrap();
+    let captures =
+        Captures::parse(&lines(&[("a", "interfaces.name==eth1"), ("p", "ippool.p.allocate")])).unwrap();
     let grants = Grants::from([("p".to_owned(), Granted::single("10.0.0.2/24".parse().unwrap()))]);
-    let first = captures
-        .eval(&state(), &Cached::new(), &grants)
-        .unwrap()
-        .captured_states("first");
-    assert_eq!(
-        first["p"]["ip"], "10.0.0.2",
-        "a pool capture is stored as the seed has it"
-    );
+    let first = captures.eval(&state(), &Cached::new(), &grants).unwrap().captured_states("first");
+    assert_eq!(first["p"]["ip"], "10.0.0.2", "a pool capture is stored as the seed has it");
     let cached = read_cached(&Value::Object(first.clone())).unwrap();
-    let second = captures
-        .eval(&json!({}), &cached, &grants)
-        .unwrap()
-        .captured_states("second");
+    let second = captures.eval(&json!({}), &cached, &grants).unwrap().captured_states("second");
     assert_eq!(first, second);
 }
 

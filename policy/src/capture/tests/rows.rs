@@ -9,11 +9,7 @@ use crate::template::fill;
 fn row_1_route_by_destination() {
     let found = one(r#"routes.running.destination=="0.0.0.0/0""#);
     assert_eq!(destinations(&found), ["0.0.0.0/0"]);
-    assert_eq!(
-        found["routes"]["running"][0],
-        state()["routes"]["running"][0],
-        "whole items"
-    );
+    assert_eq!(found["routes"]["running"][0], state()["routes"]["running"][0], "whole items");
     assert_eq!(
         (keys(&found), keys(&found["routes"])),
         (vec!["routes"], vec!["running"]),
@@ -56,33 +52,20 @@ fn row_10_not_equal() {
 
 #[test]
 fn row_12_index() {
-    assert_eq!(
-        names(&one(r#"interfaces.ipv4.address.0.ip=="10.244.0.1""#)),
-        ["eth1"]
-    );
-    assert_eq!(
-        names(&one(r#"interfaces.ipv4.address.1.prefix-length==16"#)),
-        ["eth1"]
-    );
+    assert_eq!(names(&one(r#"interfaces.ipv4.address.0.ip=="10.244.0.1""#)), ["eth1"]);
+    assert_eq!(names(&one(r#"interfaces.ipv4.address.1.prefix-length==16"#)), ["eth1"]);
 }
 
 #[test]
 fn row_13_path_alone() {
-    assert_eq!(
-        one("routes.running"),
-        json!({"routes": {"running": state()["routes"]["running"]}})
-    );
+    assert_eq!(one("routes.running"), json!({"routes": {"running": state()["routes"]["running"]}}));
 }
 
 #[test]
 fn row_17_assign() {
     let found = one(r#"routes.running.next-hop-interface:="br1""#);
-    let hops: Vec<_> = found["routes"]["running"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|r| &r["next-hop-interface"])
-        .collect();
+    let hops: Vec<_> =
+        found["routes"]["running"].as_array().unwrap().iter().map(|r| &r["next-hop-interface"]).collect();
     assert_eq!(hops, ["br1", "br1", "br1"]);
     assert_eq!(
         (keys(&found), keys(&found["routes"])),
@@ -109,10 +92,7 @@ fn row_18_piped_assign() {
 
 #[test]
 fn row_20_two_ways_to_pipe() {
-    for line in [
-        r#"capture.a | interfaces.state=="up""#,
-        r#"capture.a.interfaces.state=="up""#,
-    ] {
+    for line in [r#"capture.a | interfaces.state=="up""#, r#"capture.a.interfaces.state=="up""#] {
         let found = value(&[("a", r#"interfaces.type=="ethernet""#), ("b", line)]);
         assert_eq!(names(&found), ["eth1"], "{line}");
     }
@@ -122,44 +102,28 @@ fn row_20_two_ways_to_pipe() {
 fn row_22_unknown_capture_is_named() {
     let (column, problem) = problem("interfaces.name==capture.zzz.interfaces.0.name");
     assert_eq!(column, 18);
-    assert_eq!(
-        problem,
-        Problem::UnknownCapture {
-            name: "zzz".into(),
-            known: Default::default()
-        }
-    );
+    assert_eq!(problem, Problem::UnknownCapture { name: "zzz".into(), known: Default::default() });
 }
 
 #[test]
 fn row_24_value_from_the_current_state() {
-    assert_eq!(
-        names(&one("interfaces.name==routes.running.0.next-hop-interface")),
-        ["eth1"]
-    );
+    assert_eq!(names(&one("interfaces.name==routes.running.0.next-hop-interface")), ["eth1"]);
 }
 
 #[test]
 fn row_26_pool_lines_are_never_a_branch() {
     assert_eq!(
         problem("ippool.traffic-1.allocate").1,
-        Problem::NoGrant {
-            capture: "x".into(),
-            pool: "traffic-1".into()
-        }
+        Problem::NoGrant { capture: "x".into(), pool: "traffic-1".into() }
     );
 }
 
 #[test]
 fn rows_27_and_28_templates() {
     let bindings = eval(&[("c", "interfaces.name==eth1")]).unwrap();
-    for (template, filled) in [
-        ("{{capture.c.interfaces.0.name}}", "eth1"),
-        ("{{ capture.c.interfaces.0.name }}.100", "eth1.100"),
-    ] {
-        assert_eq!(
-            fill(&json!({"x": template}), &bindings).unwrap(),
-            json!({"x": filled})
-        );
+    for (template, filled) in
+        [("{{capture.c.interfaces.0.name}}", "eth1"), ("{{ capture.c.interfaces.0.name }}.100", "eth1.100")]
+    {
+        assert_eq!(fill(&json!({"x": template}), &bindings).unwrap(), json!({"x": filled}));
     }
 }

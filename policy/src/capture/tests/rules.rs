@@ -28,10 +28,7 @@ fn a_path_keeps_its_branch_and_lists_whole() {
     let branch = json!({"routes": {"running": state()["routes"]["running"]}});
     assert_eq!(one("routes.running.0"), branch);
     assert_eq!(one("routes.running.metric"), branch, "one item has it");
-    let piped = value(&[
-        ("a", "routes.running.next-hop-interface==eth2"),
-        ("b", "capture.a.routes.running"),
-    ]);
+    let piped = value(&[("a", "routes.running.next-hop-interface==eth2"), ("b", "capture.a.routes.running")]);
     assert_eq!(destinations(&piped), ["2.2.2.0/24"]);
 }
 
@@ -71,47 +68,23 @@ fn items_without_the_property_are_skipped_by_both() {
 
 #[test]
 fn mac_addresses_compare_without_case_names_with_it() {
-    assert_eq!(
-        names(&one(r#"interfaces.mac-address=="00:00:5e:00:00:01""#)),
-        ["eth1"]
-    );
-    assert_eq!(
-        names(&one("interfaces.mac-address==00:00:5e:00:00:01")),
-        ["eth1"],
-        "colons in a value"
-    );
-    assert_eq!(
-        names(&one(r#"interfaces.mac-address!="00:00:5e:00:00:01""#)),
-        ["eth2"]
-    );
+    assert_eq!(names(&one(r#"interfaces.mac-address=="00:00:5e:00:00:01""#)), ["eth1"]);
+    assert_eq!(names(&one("interfaces.mac-address==00:00:5e:00:00:01")), ["eth1"], "colons in a value");
+    assert_eq!(names(&one(r#"interfaces.mac-address!="00:00:5e:00:00:01""#)), ["eth2"]);
     assert!(eval(&[("x", "interfaces.name==ETH1")]).is_err());
 }
 
 #[test]
 fn all_sections() {
-    assert_eq!(
-        one("routes.config.table-id==254")["routes"]["config"],
-        state()["routes"]["config"]
-    );
-    assert_eq!(
-        one("route-rules.config.priority==1000"),
-        json!({"route-rules": state()["route-rules"]})
-    );
+    assert_eq!(one("routes.config.table-id==254")["routes"]["config"], state()["routes"]["config"]);
+    assert_eq!(one("route-rules.config.priority==1000"), json!({"route-rules": state()["route-rules"]}));
 }
 
 #[test]
 fn lists_inside_items_need_an_index() {
-    let wrong = eval(&[("x", r#"interfaces.ipv4.address.ip=="10.244.0.1""#)])
-        .unwrap_err()
-        .to_string();
-    assert!(
-        wrong.contains("interface with 'ipv4.address.ip=10.244.0.1' not found"),
-        "{wrong}"
-    );
-    assert!(
-        wrong.contains("hint: lists inside an item are not searched"),
-        "{wrong}"
-    );
+    let wrong = eval(&[("x", r#"interfaces.ipv4.address.ip=="10.244.0.1""#)]).unwrap_err().to_string();
+    assert!(wrong.contains("interface with 'ipv4.address.ip=10.244.0.1' not found"), "{wrong}");
+    assert!(wrong.contains("hint: lists inside an item are not searched"), "{wrong}");
 }
 
 #[test]
@@ -136,20 +109,14 @@ fn pipes_through_pipes() {
         ("c", "capture.b | interfaces.mtu := 1400"),
         ("d", "capture.c.interfaces.mtu == 1400"),
     ]);
-    assert_eq!(
-        (names(&found), &found["interfaces"][0]["mtu"]),
-        (vec!["eth1"], &json!(1400))
-    );
+    assert_eq!((names(&found), &found["interfaces"][0]["mtu"]), (vec!["eth1"], &json!(1400)));
 }
 
 #[test]
 fn a_value_from_the_current_state_also_in_a_piped_rule() {
     let found = value(&[
         ("a", "interfaces.type==ethernet"),
-        (
-            "b",
-            "capture.a | interfaces.name==routes.running.2.next-hop-interface",
-        ),
+        ("b", "capture.a | interfaces.name==routes.running.2.next-hop-interface"),
     ]);
     assert_eq!(names(&found), ["eth2"]);
 }
@@ -157,19 +124,11 @@ fn a_value_from_the_current_state_also_in_a_piped_rule() {
 #[test]
 fn values_that_cannot_be_compared() {
     let (column, list) = problem("interfaces.name==routes.running");
-    assert_eq!(
-        (column, list.to_string().as_str()),
-        (18, "routes.running is a list, not a single value")
-    );
+    assert_eq!((column, list.to_string().as_str()), (18, "routes.running is a list, not a single value"));
     let (column, gone) = problem("interfaces.name==routes.running.9.metric");
     assert_eq!((column, matches!(gone, Problem::NoPath { .. })), (33, true));
-    let wrong = eval(&[("x", "interfaces.ipv4.address.0.ip==10.244.0.1")])
-        .unwrap_err()
-        .to_string();
-    assert!(
-        wrong.contains("'10.244.0.1' is no path: the current state has no '10'"),
-        "{wrong}"
-    );
+    let wrong = eval(&[("x", "interfaces.ipv4.address.0.ip==10.244.0.1")]).unwrap_err().to_string();
+    assert!(wrong.contains("'10.244.0.1' is no path: the current state has no '10'"), "{wrong}");
     assert!(
         wrong.ends_with("hint: a plain value that contains a dot needs quotes: \"10.244.0.1\""),
         "{wrong}"
@@ -187,12 +146,7 @@ fn null_compares_to_null_only() {
 #[test]
 fn a_section_that_is_no_list() {
     let captures = Captures::parse(&lines(&[("x", "interfaces.name==a")])).unwrap();
-    let wrong = |current| {
-        captures
-            .eval(&current, &Cached::new(), &Grants::new())
-            .unwrap_err()
-            .to_string()
-    };
+    let wrong = |current| captures.eval(&current, &Cached::new(), &Grants::new()).unwrap_err().to_string();
     assert!(wrong(json!({"interfaces": "eth1"})).contains("'interfaces' is 'eth1', not a list"));
     assert!(wrong(json!({})).contains("interface with 'name=a' not found"));
     assert!(wrong(json!(null)).contains("interface with 'name=a' not found"));
@@ -208,9 +162,6 @@ fn lists_and_maps_are_neither_equal_nor_unequal() {
 fn what_is_there_instead_is_told() {
     let hint = |line| problem(line).1.hint().unwrap();
     assert_eq!(hint("interfaces.name==eth9"), "'name' is there with: eth1, eth2");
-    assert_eq!(
-        hint("routes.running.table-id!=254"),
-        "'table-id' is there with: 254"
-    );
+    assert_eq!(hint("routes.running.table-id!=254"), "'table-id' is there with: 254");
     assert_eq!(hint("interfaces.nmae==eth1"), "no interface has 'nmae'");
 }

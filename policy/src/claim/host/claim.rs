@@ -5,34 +5,18 @@ use std::net::IpAddr;
 
 use super::{
     Action, CONFIRMED_FOR, ClaimKey, Enactment, Host, Lease, NodeUid, Phase, Record, RefusalReason, Request,
-    Seen, Slot, add_missing, is_refused, journal, on_nic,
+    Seen, Slot, SlotKey, add_missing, is_refused, journal, on_nic,
 };
 
 pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
-    let own = seen
-        .enactments
-        .get(&key.policy)
-        .filter(|enactment| enactment.node_uid == *uid);
-    let look = Look {
-        host,
-        key,
-        seen,
-        uid,
-        own,
-        slot: own.and_then(|own| own.slots.get(&key.slot())),
-    };
+    let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
+    let look = Look { host, key, seen, uid, own, slot: own.and_then(|own| own.slots.get(&key.slot())) };
     match host.journal.get(key) {
         None => look.unrecorded(),
         Some(record) if record.node_uid != *uid => look.inherited(record),
         Some(record) => match &record.phase {
             Phase::Releasing => look.releasing(record),
-            Phase::Parked(_) => Some(journal(
-                key,
-                record,
-                Phase::Asking {
-                    declined: BTreeMap::new(),
-                },
-            )),
+            Phase::Parked(_) => Some(journal(key, record, Phase::Asking { declined: BTreeMap::new() })),
             Phase::Asking { .. } if !look.wanted() || look.asks_otherwise(record) => look.let_go(record, &[]),
             Phase::Asking { declined } => look.asking(record, declined),
             Phase::Holding(lease) if !look.wanted() || look.lost() || look.holds_otherwise(lease) => {
@@ -61,8 +45,7 @@ impl Look<'_> {
 
     /// The ledger gave our address to another.
     fn lost(&self) -> bool {
-        self.slot
-            .is_some_and(|slot| is_refused(slot, RefusalReason::HeldByAnother))
+        self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::HeldByAnother))
     }
 
     /// The policy now names another literal address than the one that was asked for: a change of mind is a
@@ -74,8 +57,7 @@ impl Look<'_> {
 
     /// … or than the one that is held.
     fn holds_otherwise(&self, lease: &Lease) -> bool {
-        self.literal()
-            .is_some_and(|literal| !lease.ips.contains(&literal))
+        self.literal().is_some_and(|literal| !lease.ips.contains(&literal))
     }
 
     fn literal(&self) -> Option<IpAddr> {
@@ -88,12 +70,7 @@ impl Look<'_> {
         if self.wanted() {
             let may_ask = self.seen.ready && !self.sibling_refused();
             return may_ask.then(|| {
-                self.record(
-                    self.seen.fresh_id.clone(),
-                    Phase::Asking {
-                        declined: BTreeMap::new(),
-                    },
-                )
+                self.record(self.seen.fresh_id.clone(), Phase::Asking { declined: BTreeMap::new() })
             });
         }
         let request = asked?;
@@ -129,38 +106,20 @@ impl Look<'_> {
     }
 
     fn releasing(&self, record: &Record) -> Option<Action> {
-        let ours = self
-            .slot
-            .and_then(|slot| slot.request.as_ref())
-            .filter(|request| request.id == record.id);
+        let ours = self.slot.and_then(|slot| slot.request.as_ref()).filter(|request| request.id == record.id);
         let Some(request) = ours else {
             return Some(self.forget());
         };
         if request.want {
-            let request = Request {
-                want: false,
-                holds: None,
-                ..request.clone()
-            };
-            return Some(Action::WriteRequest {
-                key: self.key.clone(),
-                request,
-            });
+            let request = Request { want: false, holds: None, ..request.clone() };
+            return Some(self.write(BTreeMap::from([(self.key.slot(), request)])));
         }
-        let answered = self
-            .slot
-            .is_some_and(|slot| is_refused(slot, RefusalReason::Released));
-        answered.then(|| Action::RemoveSlot {
-            key: self.key.clone(),
-        })
+        let answered = self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::Released));
+        answered.then(|| Action::RemoveSlot { key: self.key.clone() })
     }
 
     fn asking(&self, record: &Record, declined: &BTreeMap<IpAddr, String>) -> Option<Action> {
-        let request = Request {
-            declined: declined.clone(),
-            literal: self.literal(),
-            ..Request::new(record.id.clone())
-        };
+        let request = wish(record, declined, self.literal());
         // A claim has both families or none: with the one that answers on the wire the server lets go of
         // the other, so that one is off the NIC, and reported so, first.
         if let Some(off) = on_nic(&self.known_ips(), self.seen).filter(|_| !declined.is_empty()) {
@@ -169,10 +128,10 @@ impl Look<'_> {
         if let Some(action) = self.request(&request) {
             return action;
         }
-        let grant = self
-            .slot
-            .and_then(|slot| slot.grant.as_ref())
-            .filter(|grant| grant.id == record.id)?;
+        if self.is_left_alone() {
+            return self.let_go(record, &[]);
+        }
+        let grant = self.slot.and_then(|slot| slot.grant.as_ref()).filter(|grant| grant.id == record.id)?;
         let lease = &grant.lease;
         if lease.ips.iter().any(|ip| declined.contains_key(ip)) {
             return None;
@@ -194,10 +153,7 @@ impl Look<'_> {
             return Some(self.confirm(lease));
         }
         if memory.announced.get(self.key) != Some(lease) {
-            return Some(Action::Announce {
-                key: self.key.clone(),
-                lease: lease.clone(),
-            });
+            return Some(Action::Announce { key: self.key.clone(), lease: lease.clone() });
         }
         match memory.confirmed.get(self.key) {
             Some((confirmed, at))
@@ -222,29 +178,72 @@ impl Look<'_> {
     }
 
     /// Brings the request into the own enactment. `None`: it is there. `Some(None)`: it can't be now, since
-    /// a predecessor's enactment still has the name.
+    /// a predecessor's enactment still has the name, or those that go with it are not ready to be sent.
     fn request(&self, request: &Request) -> Option<Option<Action>> {
-        if self.slot.and_then(|slot| slot.request.as_ref()) == Some(request) {
+        let sent = self.slot.and_then(|slot| slot.request.as_ref());
+        if sent == Some(request) {
             return None;
         }
-        if self.own.is_some() {
-            return Some(Some(Action::WriteRequest {
-                key: self.key.clone(),
-                request: request.clone(),
-            }));
-        }
-        if self.seen.enactments.contains_key(&self.key.policy) {
+        if self.own.is_none() && self.seen.enactments.contains_key(&self.key.policy) {
             return Some(None);
         }
-        let slot = Slot {
-            request: Some(request.clone()),
-            ..Slot::default()
-        };
+        let mut requests = BTreeMap::from([(self.key.slot(), request.clone())]);
+        let new = sent.is_none_or(|sent| sent.id != request.id) && request.holds.is_none();
+        if new {
+            match self.go_with_it() {
+                Some(others) => requests.extend(others),
+                None => return Some(None),
+            }
+        }
+        if self.own.is_some() {
+            return Some(Some(self.write(requests)));
+        }
+        let slot = |request| Slot { request: Some(request), ..Slot::default() };
         Some(Some(Action::CreateEnactment {
             policy: self.key.policy.clone(),
             node_uid: self.uid.clone(),
-            slots: BTreeMap::from([(self.key.slot(), slot)]),
+            slots: requests.into_iter().map(|(key, request)| (key, slot(request))).collect(),
         }))
+    }
+
+    /// A policy's new claims on one pool are sent together, so that the server can give to all of them or to
+    /// none (rule 1): the others' requests. `None`: another has no id yet, or is still being given back.
+    fn go_with_it(&self) -> Option<BTreeMap<SlotKey, Request>> {
+        let mut requests = BTreeMap::new();
+        for key in self.siblings().filter(|key| key.pool == self.key.pool) {
+            let record = self.host.journal.get(key).filter(|record| record.node_uid == *self.uid)?;
+            match &record.phase {
+                Phase::Asking { .. } if self.is_sent(key, record) => {}
+                Phase::Asking { declined } => {
+                    let literal = self.seen.wants.get(key).copied().flatten();
+                    requests.insert(key.slot(), wish(record, declined, literal));
+                }
+                Phase::Holding(_) => {}
+                Phase::Parked(_) | Phase::Releasing => return None,
+            }
+        }
+        Some(requests)
+    }
+
+    fn is_sent(&self, key: &ClaimKey, record: &Record) -> bool {
+        let slot = self.own.and_then(|own| own.slots.get(&key.slot()));
+        slot.and_then(|slot| slot.request.as_ref()).is_some_and(|request| request.id == record.id)
+    }
+
+    /// Refused, while another claim of the policy on this pool is being given back or was: were this one to
+    /// wait on, it would be given what the other let go, and the two would take turns for ever. It is given
+    /// back too, and they ask again together (rule 1).
+    fn is_left_alone(&self) -> bool {
+        let asks = |key: &ClaimKey| {
+            let record = self.host.journal.get(key);
+            record.is_some_and(|record| !matches!(record.phase, Phase::Releasing))
+        };
+        self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::NoAddress))
+            && self.siblings().any(|key| key.pool == self.key.pool && !asks(key))
+    }
+
+    fn write(&self, requests: BTreeMap<SlotKey, Request>) -> Action {
+        Action::WriteRequests { policy: self.key.policy.clone(), requests }
     }
 
     /// All captures of a policy or none (rule 1): is another of them refused, so that this one must wait?
@@ -268,10 +267,7 @@ impl Look<'_> {
     }
 
     fn siblings(&self) -> impl Iterator<Item = &ClaimKey> {
-        self.seen
-            .wants
-            .keys()
-            .filter(|key| key.policy == self.key.policy && *key != self.key)
+        self.seen.wants.keys().filter(|key| key.policy == self.key.policy && *key != self.key)
     }
 
     /// The addresses that the own enactment knows for this claim.
@@ -279,36 +275,24 @@ impl Look<'_> {
         let Some(slot) = self.slot else { return Vec::new() };
         let granted = slot.grant.as_ref().map(|grant| &grant.lease);
         let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
-        granted
-            .into_iter()
-            .chain(held)
-            .flat_map(|lease| lease.ips.iter().copied())
-            .collect()
+        granted.into_iter().chain(held).flat_map(|lease| lease.ips.iter().copied()).collect()
     }
 
     fn confirm(&self, lease: &Lease) -> Action {
-        Action::Confirm {
-            key: self.key.clone(),
-            lease: lease.clone(),
-        }
+        Action::Confirm { key: self.key.clone(), lease: lease.clone() }
     }
 
     fn record(&self, id: super::RequestId, phase: Phase) -> Action {
-        let record = Record {
-            id,
-            node_uid: self.uid.clone(),
-            phase,
-        };
-        Action::Journal {
-            key: self.key.clone(),
-            record: Some(record),
-        }
+        let record = Record { id, node_uid: self.uid.clone(), phase };
+        Action::Journal { key: self.key.clone(), record: Some(record) }
     }
 
     fn forget(&self) -> Action {
-        Action::Journal {
-            key: self.key.clone(),
-            record: None,
-        }
+        Action::Journal { key: self.key.clone(), record: None }
     }
+}
+
+/// What a claim that holds nothing asks for.
+fn wish(record: &Record, declined: &BTreeMap<IpAddr, String>, literal: Option<IpAddr>) -> Request {
+    Request { declined: declined.clone(), literal, ..Request::new(record.id.clone()) }
 }

@@ -29,6 +29,8 @@ pub(super) struct Batch<'a> {
     taken: Taken,
     by_id: BTreeMap<RequestId, BTreeSet<IpAddr>>,
     by_claim: BTreeMap<ClaimOf, BTreeSet<IpAddr>>,
+    /// Newly chosen, and not yet decided upon.
+    chosen: Vec<(RequestId, IpAddr)>,
     changed: bool,
 }
 
@@ -45,6 +47,7 @@ impl<'a> Batch<'a> {
             ledger: ledger.clone(),
             by_id: BTreeMap::new(),
             by_claim: BTreeMap::new(),
+            chosen: Vec::new(),
             changed: false,
         };
         for (ip, entry) in &ledger.allocations {
@@ -61,6 +64,21 @@ impl<'a> Batch<'a> {
         Some(self.ledger)
     }
 
+    /// Keeps what was chosen since the last decision, or takes it back: from whom.
+    pub(super) fn decide(&mut self, keep: bool) -> BTreeSet<RequestId> {
+        let chosen = std::mem::take(&mut self.chosen);
+        if keep {
+            self.changed |= !chosen.is_empty();
+            return BTreeSet::new();
+        }
+        let changed = self.changed;
+        for (_, ip) in &chosen {
+            self.remove(*ip);
+        }
+        self.changed = changed;
+        chosen.into_iter().map(|(id, _)| id).collect()
+    }
+
     fn next_sequence(&self) -> u64 {
         self.ledger.sequence.saturating_add(1)
     }
@@ -75,10 +93,7 @@ impl<'a> Batch<'a> {
         }
         self.decline(request);
         // What the host's journal says comes before what the ledger remembers of this id.
-        let asserts = request
-            .holds
-            .as_ref()
-            .is_some_and(|lease| !self.backs(&request.id, lease));
+        let asserts = request.holds.as_ref().is_some_and(|lease| !self.backs(&request.id, lease));
         if !asserts && self.recover(ask, request) {
             return self.granted(request);
         }
@@ -116,12 +131,7 @@ impl<'a> Batch<'a> {
     /// answers on the wire stays in quarantine: its holder's word says nothing about the stranger.
     fn release(&mut self, id: &RequestId) {
         for ip in self.by_id.get(id).cloned().unwrap_or_default() {
-            if self
-                .ledger
-                .allocations
-                .get(&ip)
-                .is_some_and(Entry::is_recoverable)
-            {
+            if self.ledger.allocations.get(&ip).is_some_and(Entry::is_recoverable) {
                 self.remove(ip);
             }
         }
@@ -180,12 +190,8 @@ impl<'a> Batch<'a> {
             *place = rank.max(*place);
         }
         let best: Vec<IpAddr> = best.into_values().map(|(.., ip)| ip).collect();
-        let mut covering = self
-            .pool
-            .ranges()
-            .iter()
-            .filter(|range| best.iter().all(|ip| range.contains(*ip)))
-            .peekable();
+        let mut covering =
+            self.pool.ranges().iter().filter(|range| best.iter().all(|ip| range.contains(*ip))).peekable();
         let whole = request.literal.is_some()
             || covering.peek().is_none()
             || covering.any(|range| range.parts().count() == best.len());
@@ -202,9 +208,7 @@ impl<'a> Batch<'a> {
 
     fn recoverable(&self, ips: Option<&BTreeSet<IpAddr>>) -> Vec<IpAddr> {
         let ips = ips.into_iter().flatten();
-        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_recoverable))
-            .copied()
-            .collect()
+        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_recoverable)).copied().collect()
     }
 
     fn has_elsewhere(&self, ask: &Asked<'_>, request: &Request) -> bool {
@@ -250,11 +254,7 @@ impl<'a> Batch<'a> {
     }
 
     fn choose(&mut self, ask: &Asked<'_>, request: &Request) -> Outcome {
-        let view = PoolView {
-            pool: self.pool,
-            taken: &self.taken,
-            barred: self.barred,
-        };
+        let view = PoolView { pool: self.pool, taken: &self.taken, barred: self.barred };
         let declined: Vec<IpAddr> = request.declined.keys().copied().collect();
         let node = ask.enactment.node.as_str();
         let holder = Holder {
@@ -263,18 +263,14 @@ impl<'a> Batch<'a> {
             declined: &declined,
             want: request.literal.map_or(Want::Any, Want::Exactly),
         };
-        match pool::choose(
-            &view,
-            &holder,
-            &NodeView {
-                name: node,
-                labels: ask.labels,
-            },
-        ) {
+        match pool::choose(&view, &holder, &NodeView { name: node, labels: ask.labels }) {
             Ok(choice) => {
+                let changed = self.changed;
                 for given in choice.given() {
                     self.hold(given.ip, ask, request, Some(&choice));
+                    self.chosen.push((request.id.clone(), given.ip));
                 }
+                self.changed = changed;
                 self.granted(request)
             }
             Err(none) => {
@@ -296,11 +292,7 @@ impl<'a> Batch<'a> {
                 format!("{none} (seen on node {})", entry.node)
             }
             Some(entry) => {
-                let word = if entry.is_held() {
-                    "held by"
-                } else {
-                    "in quarantine, was held by"
-                };
+                let word = if entry.is_held() { "held by" } else { "in quarantine, was held by" };
                 format!("{none} ({word} node {}, policy {})", entry.node, entry.policy)
             }
         }
@@ -308,23 +300,13 @@ impl<'a> Batch<'a> {
 
     fn granted(&self, request: &Request) -> Outcome {
         let ips = self.held(&request.id);
-        let sequence = ips
-            .iter()
-            .filter_map(|ip| self.ledger.allocations.get(ip))
-            .map(|entry| entry.sequence)
-            .max();
+        let sequence =
+            ips.iter().filter_map(|ip| self.ledger.allocations.get(ip)).map(|entry| entry.sequence).max();
         let Some(sequence) = sequence else {
             return Outcome::Wait;
         };
-        let lease = Lease {
-            ips,
-            sequence,
-            pool: self.ledger.pool.clone(),
-        };
-        Outcome::Reply(Reply::Grant(Grant {
-            id: request.id.clone(),
-            lease,
-        }))
+        let lease = Lease { ips, sequence, pool: self.ledger.pool.clone() };
+        Outcome::Reply(Reply::Grant(Grant { id: request.id.clone(), lease }))
     }
 
     /// Makes this request the holder of an address, whatever stood there before.
@@ -357,11 +339,7 @@ impl<'a> Batch<'a> {
     fn quarantine(&mut self, ip: IpAddr, reason: QuarantineReason) {
         let until = self.now.saturating_add(self.pool.quarantine());
         if let Some(entry) = self.ledger.allocations.get_mut(&ip) {
-            entry.state = EntryState::Quarantined(Quarantine {
-                until,
-                reason,
-                witness: None,
-            });
+            entry.state = EntryState::Quarantined(Quarantine { until, reason, witness: None });
             self.changed = true;
         }
     }
@@ -391,9 +369,7 @@ impl<'a> Batch<'a> {
 
     fn held(&self, id: &RequestId) -> Vec<IpAddr> {
         let ips = self.by_id.get(id).into_iter().flatten();
-        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_held))
-            .copied()
-            .collect()
+        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_held)).copied().collect()
     }
 }
 
@@ -407,19 +383,11 @@ fn forget<K: Ord>(index: &mut BTreeMap<K, BTreeSet<IpAddr>>, key: &K, ip: IpAddr
 }
 
 fn claim_of(ask: &Asked<'_>) -> ClaimOf {
-    (
-        ask.enactment.node_uid.clone(),
-        ask.enactment.policy.clone(),
-        ask.key.capture.clone(),
-    )
+    (ask.enactment.node_uid.clone(), ask.enactment.policy.clone(), ask.key.capture.clone())
 }
 
 fn claim_of_entry(entry: &Entry) -> ClaimOf {
-    (
-        entry.node_uid.clone(),
-        entry.policy.clone(),
-        entry.capture.clone(),
-    )
+    (entry.node_uid.clone(), entry.policy.clone(), entry.capture.clone())
 }
 
 impl From<pool::Kind> for EntryKind {

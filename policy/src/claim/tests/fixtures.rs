@@ -56,18 +56,11 @@ pub(super) fn name() -> PoolName {
 }
 
 pub(super) fn key() -> SlotKey {
-    SlotKey {
-        pool: name(),
-        capture: "addr".into(),
-    }
+    SlotKey { pool: name(), capture: "addr".into() }
 }
 
 pub(super) fn lease(texts: &[&str], sequence: u64) -> Lease {
-    Lease {
-        ips: ips(texts),
-        sequence,
-        pool: "p".into(),
-    }
+    Lease { ips: ips(texts), sequence, pool: "p".into() }
 }
 
 pub(super) fn node_uid(node: &str) -> NodeUid {
@@ -76,10 +69,7 @@ pub(super) fn node_uid(node: &str) -> NodeUid {
 
 /// The enactment of a node, with this request.
 pub(super) fn enactment(node: &str, request: Request) -> Enactment {
-    let slot = Slot {
-        request: Some(request),
-        ..Slot::default()
-    };
+    let slot = Slot { request: Some(request), ..Slot::default() };
     Enactment {
         uid: EnactmentUid::new(format!("e-{node}")),
         node: node.into(),
@@ -104,10 +94,7 @@ pub(super) fn holding(node: &str, lease: Lease) -> Enactment {
 /// Granted, not yet journalled.
 pub(super) fn granted(node: &str, lease: Lease) -> Enactment {
     let mut enactment = asking(node);
-    slot_mut(&mut enactment).grant = Some(Grant {
-        id: node.into(),
-        lease,
-    });
+    slot_mut(&mut enactment).grant = Some(Grant { id: node.into(), lease });
     enactment
 }
 
@@ -124,10 +111,7 @@ pub(super) fn request(enactment: &mut Enactment) -> &mut Request {
 }
 
 pub(super) fn granted_ips(enactment: &Enactment) -> Vec<IpAddr> {
-    slot(enactment)
-        .grant
-        .as_ref()
-        .map_or_else(Vec::new, |grant| grant.lease.ips.clone())
+    slot(enactment).grant.as_ref().map_or_else(Vec::new, |grant| grant.lease.ips.clone())
 }
 
 pub(super) fn refused(enactment: &Enactment) -> (RefusalReason, &str) {
@@ -169,14 +153,7 @@ pub(super) fn reason(entry: &Entry) -> Option<&QuarantineReason> {
 
 pub(super) fn asked(enactment: &Enactment) -> Vec<Asked<'_>> {
     static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
-    let ask = |key| Asked {
-        enactment,
-        key,
-        labels: &NO_LABELS,
-        live: true,
-        ready: true,
-        fresh: true,
-    };
+    let ask = |key| Asked { enactment, key, labels: &NO_LABELS, live: true, ready: true, fresh: true };
     enactment.slots.keys().map(ask).collect()
 }
 
@@ -190,12 +167,7 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn new(pool: Pool) -> Self {
-        Self {
-            pool,
-            barred: Barred::default(),
-            ledger: ledger(),
-            now: NOW,
-        }
+        Self { pool, barred: Barred::default(), ledger: ledger(), now: NOW }
     }
 
     pub(super) fn with(mut self, text: &str, entry: Entry) -> Self {
@@ -250,10 +222,7 @@ pub(super) struct Cluster {
 impl Cluster {
     pub(super) fn of(nodes: &[&str], enactments: Vec<Enactment>) -> Self {
         Self {
-            nodes: nodes
-                .iter()
-                .map(|node| ((*node).into(), node_uid(node)))
-                .collect(),
+            nodes: nodes.iter().map(|node| ((*node).into(), node_uid(node))).collect(),
             enactments,
             states: Vec::new(),
             witnessed: BTreeSet::new(),
@@ -276,8 +245,8 @@ impl Cluster {
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
             nodes: &self.nodes,
-            enactments: &self.enactments,
-            states: &self.states,
+            enactments: self.enactments.iter().collect(),
+            states: self.states.iter().collect(),
             witnessed: &self.witnessed,
             confirmed: self.confirmed,
         }

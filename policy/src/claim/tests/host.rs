@@ -7,7 +7,7 @@ use super::fixtures::*;
 use crate::claim::*;
 use site::Site;
 
-/// Everything from the wish to the NIC, in the order of DESIGN 4.
+/// Everything from the wish to the NIC, in the order of docs/claims.md.
 const CLAIMING: [&str; 10] = [
     "report []",
     "journal pool/addr asking",
@@ -64,11 +64,8 @@ fn rule3_release_runs_the_other_way() {
     expected.push("drop static-ip");
     // The journal is written as soon as the address is off; the report follows before `want: false`.
     let done = site.settle();
-    let place = |what: &str| {
-        done.iter()
-            .position(|did| did == what)
-            .unwrap_or_else(|| panic!("{what}: {done:?}"))
-    };
+    let place =
+        |what: &str| done.iter().position(|did| did == what).unwrap_or_else(|| panic!("{what}: {done:?}"));
     for pair in expected.windows(2).filter(|pair| pair[0] != "report []") {
         assert!(place(pair[0]) < place(pair[1]), "{pair:?}: {done:?}");
     }
@@ -85,11 +82,7 @@ fn r27_a_restart_in_any_step_ends_the_same() {
         site.run(cut);
         site.host = site.host.restarted();
         site.settle();
-        assert_eq!(
-            site.nic,
-            ips(&["10.0.0.1"]).into_iter().collect(),
-            "cut after {cut}"
-        );
+        assert_eq!(site.nic, ips(&["10.0.0.1"]).into_iter().collect(), "cut after {cut}");
         assert!(site.entry("pool", "10.0.0.1").is_held_by(&"id0".into()));
         assert_eq!(site.ledger("pool").allocations.len(), 1);
     }
@@ -99,10 +92,7 @@ fn r27_a_restart_in_any_step_ends_the_same() {
         site.run(cut);
         site.host = site.host.restarted();
         site.settle();
-        assert!(
-            site.nic.is_empty() && site.enactments.is_empty(),
-            "cut after {cut}"
-        );
+        assert!(site.nic.is_empty() && site.enactments.is_empty(), "cut after {cut}");
         assert!(site.ledger("pool").allocations.is_empty());
     }
 }
@@ -226,9 +216,7 @@ fn rule7_what_was_parked_is_inherited_too() {
 #[test]
 fn rule7_what_is_not_ours_any_more_comes_off() {
     let mut site = holding_site();
-    site.ledger_mut("pool")
-        .allocations
-        .insert(ip("10.0.0.1"), held("other", 9));
+    site.ledger_mut("pool").allocations.insert(ip("10.0.0.1"), held("other", 9));
     site.node = NodeSeen::Is("new".into());
     let done = site.settle();
     assert!(done.contains(&"nic - [10.0.0.1]".to_owned()), "{done:?}");
@@ -249,10 +237,7 @@ fn rule1_a_lost_journal_finds_its_address_by_the_enactment() {
     let mut site = holding_site();
     site.host = Host::default();
     let done = site.settle();
-    assert!(
-        !done.iter().any(|did| did.starts_with("nic")),
-        "never off the NIC: {done:?}"
-    );
+    assert!(!done.iter().any(|did| did.starts_with("nic")), "never off the NIC: {done:?}");
     assert!(site.entry("pool", "10.0.0.1").is_held_by(&site.record("addr").id));
     assert_ne!(site.record("addr").id, "id0".into());
 }
@@ -318,10 +303,7 @@ fn rule10_r92_the_other_family_is_off_the_nic_before_it_is_let_go() {
         }
         for ip in &site.nic {
             let entry = site.ledger("pool").allocations.get(ip);
-            assert!(
-                entry.is_some_and(Entry::is_held),
-                "{ip} is on the NIC and free after {did}"
-            );
+            assert!(entry.is_some_and(Entry::is_held), "{ip} is on the NIC and free after {did}");
         }
     }
     assert_eq!(site.nic.len(), 2);

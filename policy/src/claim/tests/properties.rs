@@ -56,12 +56,7 @@ struct Play {
 
 impl Play {
     fn new(pool: Pool) -> Self {
-        Self {
-            desk: Desk::new(pool),
-            enactments: BTreeMap::new(),
-            ids: 0,
-            stamps: 0,
-        }
+        Self { desk: Desk::new(pool), enactments: BTreeMap::new(), ids: 0, stamps: 0 }
     }
 
     fn fresh(&mut self) -> RequestId {
@@ -74,15 +69,10 @@ impl Play {
         self.stamps += 1;
         let mut cluster = Cluster::of(&NODES, self.enactments.values().cloned().collect());
         for (index, node) in NODES.iter().enumerate() {
-            let journal = self
-                .enactments
-                .get(&index)
-                .and_then(|own| slot(own).request.as_ref()?.holds.clone());
-            let shown: Vec<String> = journal
-                .iter()
-                .flat_map(|lease| &lease.ips)
-                .map(ToString::to_string)
-                .collect();
+            let journal =
+                self.enactments.get(&index).and_then(|own| slot(own).request.as_ref()?.holds.clone());
+            let shown: Vec<String> =
+                journal.iter().flat_map(|lease| &lease.ips).map(ToString::to_string).collect();
             let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
             cluster = cluster.shows(node, &format!("s{}", self.stamps), &shown);
         }
@@ -159,9 +149,7 @@ impl Play {
         let slot = slot_mut(own);
         let grant = slot.grant.clone();
         let Some(request) = &mut slot.request else { return };
-        let lease = grant
-            .filter(|grant| grant.id == request.id)
-            .map(|grant| grant.lease);
+        let lease = grant.filter(|grant| grant.id == request.id).map(|grant| grant.lease);
         change(request, lease.as_ref());
     }
 
@@ -183,16 +171,8 @@ impl Play {
             let slot = slot(own);
             let current = slot.grant.as_ref().zip(slot.request.as_ref());
             if let Some((grant, request)) = current.filter(|(grant, request)| grant.id == request.id) {
-                let expected = if self.desk.pool.ranges()[0].parts().count() == 2 {
-                    2
-                } else {
-                    1
-                };
-                assert_eq!(
-                    grant.lease.ips.len(),
-                    expected,
-                    "both families or none (R92): {request:?}"
-                );
+                let expected = if self.desk.pool.ranges()[0].parts().count() == 2 { 2 } else { 1 };
+                assert_eq!(grant.lease.ips.len(), expected, "both families or none (R92): {request:?}");
             }
         }
     }
@@ -200,13 +180,7 @@ impl Play {
     /// What is Held and listed before is Held by the same afterwards, unless a journal names something else.
     fn keeps_holders(&self, after: Option<&Ledger>, cluster: &Cluster) {
         let Some(after) = after else { return };
-        for (ip, entry) in self
-            .desk
-            .ledger
-            .allocations
-            .iter()
-            .filter(|(_, entry)| entry.is_held())
-        {
+        for (ip, entry) in self.desk.ledger.allocations.iter().filter(|(_, entry)| entry.is_held()) {
             let Some(id) = &entry.request else { continue };
             let journalled = cluster.enactments.iter().any(|own| {
                 let request = slot(own).request.as_ref();
@@ -217,18 +191,12 @@ impl Play {
                 .iter()
                 .any(|own| own.node_uid == entry.node_uid && own.grants(id, *ip) && own.wants(id));
             let claimed_otherwise = cluster.enactments.iter().any(|own| {
-                let holds = slot(own)
-                    .request
-                    .as_ref()
-                    .and_then(|request| request.holds.as_ref());
+                let holds = slot(own).request.as_ref().and_then(|request| request.holds.as_ref());
                 holds.is_some_and(|lease| lease.ips.contains(ip)) && !own.wants(id)
             });
             if journalled || (listed && !claimed_otherwise) {
                 let kept = after.allocations.get(ip);
-                assert!(
-                    kept.is_some_and(|entry| entry.is_held_by(id)),
-                    "{ip} of {id} is lost: {kept:?}"
-                );
+                assert!(kept.is_some_and(|entry| entry.is_held_by(id)), "{ip} of {id} is lost: {kept:?}");
             }
         }
     }
@@ -239,10 +207,7 @@ impl Play {
             assert!(self.desk.pool.contains(*ip));
             if entry.is_held() {
                 let id = entry.request.clone().expect("who is Held has an id");
-                assert!(
-                    seen.insert((id.clone(), ip.is_ipv4())),
-                    "{id} holds two of a family"
-                );
+                assert!(seen.insert((id.clone(), ip.is_ipv4())), "{id} holds two of a family");
             }
         }
         // No address is confirmed for two.

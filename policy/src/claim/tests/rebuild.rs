@@ -22,17 +22,9 @@ fn entry<'a>(ledger: &'a Ledger, text: &str) -> &'a Entry {
 fn r33_r35_r58_r76_rebuilt_from_holds_and_grants() {
     let cluster = Cluster::of(
         &["a", "b"],
-        vec![
-            holding("a", lease(&["10.0.0.1"], 4)),
-            granted("b", lease(&["10.0.0.2"], 5)),
-            asking("c"),
-        ],
+        vec![holding("a", lease(&["10.0.0.1"], 4)), granted("b", lease(&["10.0.0.2"], 5)), asking("c")],
     );
-    let Rebuilt {
-        ledger,
-        lost,
-        outside,
-    } = rebuilt(&unproven(), &cluster);
+    let Rebuilt { ledger, lost, outside } = rebuilt(&unproven(), &cluster);
     assert!(ledger.gives());
     assert_eq!(ledger.rebuilt_for, Some("p2".into()));
     assert_eq!(ledger.sequence, 5 + SEQUENCE_LEAP);
@@ -47,19 +39,8 @@ fn what_is_being_released_or_is_of_another_pool_is_not_taken_in() {
     let mut leaving = granted("a", lease(&["10.0.0.1"], 4));
     request(&mut leaving).want = false;
     let mut elsewhere = holding("b", lease(&["10.0.0.2"], 4));
-    elsewhere.slots = elsewhere
-        .slots
-        .into_values()
-        .map(|slot| {
-            (
-                SlotKey {
-                    pool: "other".into(),
-                    ..key()
-                },
-                slot,
-            )
-        })
-        .collect();
+    elsewhere.slots =
+        elsewhere.slots.into_values().map(|slot| (SlotKey { pool: "other".into(), ..key() }, slot)).collect();
     // The grant is not for the id that asks.
     let mut stale = granted("c", lease(&["10.0.0.3"], 4));
     request(&mut stale).id = "new".into();
@@ -126,10 +107,7 @@ fn rule5_what_a_live_host_shows_outranks_an_unlisted_entry_only() {
     assert!(entry(&listed, "10.0.0.1").is_held_by(&"a".into()));
     let unlisted = rebuilt(&ledger, &shown(vec![])).ledger;
     assert_eq!(entry(&unlisted, "10.0.0.1").node.as_str(), "z");
-    assert_eq!(
-        reason(entry(&unlisted, "10.0.0.1")),
-        Some(&QuarantineReason::Observed)
-    );
+    assert_eq!(reason(entry(&unlisted, "10.0.0.1")), Some(&QuarantineReason::Observed));
     let both = shown(vec![]).shows("a", "s2", &["10.0.0.1"]);
     let kept = rebuilt(&ledger, &both).ledger;
     assert_eq!(entry(&kept, "10.0.0.1").request, Some("a".into()));
@@ -201,14 +179,10 @@ fn rule1_an_id_keeps_one_address_per_family_what_its_journal_names() {
 
 #[test]
 fn rule10_a_rebuild_does_not_give_back_what_answers_on_the_wire() {
-    let collision = QuarantineReason::Collision {
-        mac: "02:09".to_owned(),
-    };
+    let collision = QuarantineReason::Collision { mac: "02:09".to_owned() };
     let mut ledger = ledger();
     ledger.reset = true;
-    ledger
-        .allocations
-        .insert(ip("10.0.0.1"), quarantined("a", collision, None));
+    ledger.allocations.insert(ip("10.0.0.1"), quarantined("a", collision, None));
     let cluster = Cluster::of(&["a"], vec![granted("a", lease(&["10.0.0.1"], 1))]);
     assert!(!entry(&rebuilt(&ledger, &cluster).ledger, "10.0.0.1").is_recoverable());
 }
@@ -228,12 +202,7 @@ fn d5_the_seeds_state_is_repaired() {
 }
 
 fn on_hold() -> Ledger {
-    Ledger {
-        hold: Some(Hold {
-            until: NOW + QUARANTINE,
-        }),
-        ..ledger()
-    }
+    Ledger { hold: Some(Hold { until: NOW + QUARANTINE }), ..ledger() }
 }
 
 // Rule 6: the backup gave 10.0.0.1 to x; since then a got it, and b was granted it before that.
@@ -249,9 +218,20 @@ fn rule6_sequences_decide_and_grants_never_count() {
     let won = next(holding("a", lease(&["10.0.0.1"], 9))).expect("a write");
     assert!(entry(&won, "10.0.0.1").is_held_by(&"a".into()));
     assert_eq!((won.sequence, won.hold), (6, ledger.hold));
-    // A vanished Node asserts nothing.
-    let gone = Cluster::of(&["x"], vec![holding("a", lease(&["10.0.0.1"], 9))]);
-    assert_eq!(reassert(&ledger, &name(), &pool(9), &gone.facts(), NOW), None);
+}
+
+#[test]
+fn rule6_a_node_that_vanished_during_the_hold_is_taken_from_by_quarantine() {
+    let gone = Cluster::of(&["b"], vec![holding("a", lease(&["10.0.0.1"], 9)), asking("b")]);
+    let over = NOW + QUARANTINE;
+    let lifted = reassert(&on_hold(), &name(), &pool(1), &gone.facts(), over).expect("lifted");
+    assert!(entry(&lifted, "10.0.0.1").is_held_by(&"a".into()), "its host may not have heard of it yet");
+    let tended = tend(&lifted, &gone.facts(), QUARANTINE, over);
+    assert_eq!(tended.quarantined, ips(&["10.0.0.1"]));
+    // What is set aside stays so: nothing is given back to a Node that is gone.
+    let mut ledger = on_hold();
+    ledger.allocations.insert(ip("10.0.0.1"), quarantined("a", QuarantineReason::NodeGone, None));
+    assert_eq!(reassert(&ledger, &name(), &pool(1), &gone.facts(), NOW), None);
 }
 
 #[test]
@@ -266,10 +246,7 @@ fn rule6_an_id_holds_what_its_journal_names() {
     let mut desk = Desk::new(pool(8));
     desk.ledger = reassert(&next, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE).expect("lifted");
     desk.serve(&mut [holding("a", lease(&["10.0.0.2"], 9))]);
-    assert_eq!(
-        desk.ledger.held_by(&"a".into()).collect::<Vec<_>>(),
-        ips(&["10.0.0.2"])
-    );
+    assert_eq!(desk.ledger.held_by(&"a".into()).collect::<Vec<_>>(), ips(&["10.0.0.2"]));
 }
 
 #[test]
@@ -277,18 +254,12 @@ fn rule6_the_hold_ends_with_a_leap_above_all_seen() {
     let mut ledger = on_hold();
     ledger.sequence = 5;
     let cluster = Cluster::of(&["a"], vec![granted("a", lease(&["10.0.0.1"], 40))]);
-    assert_eq!(
-        reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE - 1),
-        None
-    );
+    assert_eq!(reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE - 1), None);
     let lifted = reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE).expect("lifted");
     assert_eq!((lifted.hold, lifted.sequence), (None, 40 + SEQUENCE_LEAP));
     assert!(lifted.gives());
     assert_ne!(lifted.guard(), ledger.guard());
-    assert_eq!(
-        reassert(&lifted, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE),
-        None
-    );
+    assert_eq!(reassert(&lifted, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE), None);
 }
 
 #[test]
@@ -322,18 +293,9 @@ fn rule7_inherits_by_the_id_alone() {
         ledger.allocations.remove(&ip("fd00::1"));
         assert_eq!(inherit(&ledger, &"a".into(), &held_by_a, &new), Inheritance::Lost);
     }
-    let unproven = Ledger {
-        rebuilt_for: None,
-        ..ledger()
-    };
-    let deleting = Ledger {
-        deleting: true,
-        ..ledger()
-    };
+    let unproven = Ledger { rebuilt_for: None, ..ledger() };
+    let deleting = Ledger { deleting: true, ..ledger() };
     for ledger in [unproven, on_hold(), deleting] {
-        assert_eq!(
-            inherit(&ledger, &"a".into(), &held_by_a, &new),
-            Inheritance::NotNow
-        );
+        assert_eq!(inherit(&ledger, &"a".into(), &held_by_a, &new), Inheritance::NotNow);
     }
 }

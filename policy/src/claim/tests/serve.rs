@@ -5,9 +5,7 @@ use crate::claim::*;
 
 fn declining(node: &str, address: &str) -> Enactment {
     let mut enactment = asking(node);
-    request(&mut enactment)
-        .declined
-        .insert(ip(address), "02:00:00:00:00:09".to_owned());
+    request(&mut enactment).declined.insert(ip(address), "02:00:00:00:00:09".to_owned());
     enactment
 }
 
@@ -28,10 +26,7 @@ fn r22_a_new_request_gets_an_address_in_one_write() {
     let (address, entry) = desk.ledger.allocations.iter().next().expect("an entry");
     assert!(desk.pool.contains(*address));
     assert!(entry.is_held_by(&"a".into()));
-    assert_eq!(
-        (entry.sequence, entry.since, entry.kind),
-        (1, NOW, EntryKind::Dynamic)
-    );
+    assert_eq!((entry.sequence, entry.since, entry.kind), (1, NOW, EntryKind::Dynamic));
     assert_eq!(slot(&node[0]).grant.as_ref().expect("a grant").lease.sequence, 1);
 }
 
@@ -80,10 +75,7 @@ fn rule1_but_not_what_was_declined() {
     let mut node = [declining("a", "10.0.0.3")];
     desk.serve(&mut node);
     assert_ne!(granted_ips(&node[0]), ips(&["10.0.0.3"]));
-    assert!(matches!(
-        reason(desk.entry("10.0.0.3")),
-        Some(QuarantineReason::Collision { .. })
-    ));
+    assert!(matches!(reason(desk.entry("10.0.0.3")), Some(QuarantineReason::Collision { .. })));
     // Asked again without the list, the stranger still has it.
     let mut again = [asking("a")];
     desk.serve(&mut again);
@@ -101,10 +93,7 @@ fn rule1_an_id_never_holds_two_of_a_family() {
     for _ in 0..2 {
         desk.serve(&mut node);
         assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.2"]));
-        assert_eq!(
-            desk.ledger.held_by(&"a".into()).collect::<Vec<_>>(),
-            ips(&["10.0.0.2"])
-        );
+        assert_eq!(desk.ledger.held_by(&"a".into()).collect::<Vec<_>>(), ips(&["10.0.0.2"]));
     }
 }
 
@@ -124,13 +113,8 @@ fn rule1_a_lost_journal_is_rekeyed_from_a_fresh_read_only() {
 // Two entries of the lost claim: one is taken up, the held one; the other is left to be tended.
 #[test]
 fn rule1_a_lost_journal_takes_up_one_entry() {
-    let orphan = Entry {
-        request: Some("older".into()),
-        ..quarantined("a", QuarantineReason::Orphan, None)
-    };
-    let mut desk = Desk::new(pool(8))
-        .with("10.0.0.2", orphan)
-        .with("10.0.0.3", held("a", 1));
+    let orphan = Entry { request: Some("older".into()), ..quarantined("a", QuarantineReason::Orphan, None) };
+    let mut desk = Desk::new(pool(8)).with("10.0.0.2", orphan).with("10.0.0.3", held("a", 1));
     let mut node = [enactment("a", Request::new("new".into()))];
     desk.serve(&mut node);
     assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.3"]));
@@ -176,9 +160,7 @@ fn r67_release_compares_by_id() {
 
 #[test]
 fn rule3_a_release_leaves_the_stranger_on_the_wire_in_quarantine() {
-    let collision = QuarantineReason::Collision {
-        mac: "02:09".to_owned(),
-    };
+    let collision = QuarantineReason::Collision { mac: "02:09".to_owned() };
     let mut desk = Desk::new(pool(8)).with("10.0.0.1", quarantined("a", collision, None));
     desk.serve(&mut [releasing("a")]);
     assert_eq!(desk.addresses(), ips(&["10.0.0.1"]));
@@ -191,10 +173,7 @@ fn rule10_declined_is_quarantined_and_another_given_in_one_write() {
     desk.serve(&mut node);
     assert_eq!(desk.ledger.sequence, 2);
     let mac = "02:00:00:00:00:09".to_owned();
-    assert_eq!(
-        reason(desk.entry("10.0.0.1")),
-        Some(&QuarantineReason::Collision { mac })
-    );
+    assert_eq!(reason(desk.entry("10.0.0.1")), Some(&QuarantineReason::Collision { mac }));
     assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.2"]));
 }
 
@@ -277,11 +256,7 @@ fn rule5_r98_a_ledger_that_is_not_proven_gives_nothing() {
         assert!(!desk.ledger.gives());
         let served = desk.serve(&mut [asking("a"), asking("b")]);
         assert!(served.ledger.is_none() && served.answers.is_empty());
-        assert!(!confirms(
-            Some(&desk.ledger),
-            &"b".into(),
-            &lease(&["10.0.0.1"], 1)
-        ));
+        assert!(!confirms(Some(&desk.ledger), &"b".into(), &lease(&["10.0.0.1"], 1)));
         // Letting go is the holder's word and always heard.
         desk.serve(&mut [releasing("b")]);
         assert!(desk.addresses().is_empty());
@@ -295,10 +270,7 @@ fn r32_r69_exhausted_is_said_and_room_is_given() {
     desk.serve(&mut nodes);
     let (reason, message) = refused(&nodes[1]);
     assert_eq!(reason, RefusalReason::NoAddress);
-    assert!(
-        message.contains("pool pool is exhausted") && message.contains("node b"),
-        "{message}"
-    );
+    assert!(message.contains("pool pool is exhausted") && message.contains("node b"), "{message}");
     // The same refusal is not written again.
     assert!(desk.serve(&mut nodes).answers.is_empty());
     desk.serve(&mut [releasing("a")]);
@@ -340,11 +312,7 @@ fn without_a_pool_holders_keep_waiters_are_told_and_releases_end() {
             Reply::Grant(grant) => panic!("{grant:?}"),
         })
         .collect();
-    let told = (
-        "a".to_owned(),
-        RefusalReason::NoSuchPool,
-        "no pool named pool".to_owned(),
-    );
+    let told = ("a".to_owned(), RefusalReason::NoSuchPool, "no pool named pool".to_owned());
     let ended = ("d".to_owned(), RefusalReason::Released, String::new());
     assert_eq!(said, [told, ended]);
 }
@@ -364,6 +332,47 @@ fn rule2_an_answer_fits_only_who_asked_and_still_asks_the_same() {
     let mut empty = asking("a");
     empty.slots.clear();
     assert!(!answer.fits(&empty));
+}
+
+#[test]
+fn rule2_a_late_answer_does_not_undo_a_later_one() {
+    let mut desk = Desk::new(pool(1)).with("10.0.0.1", held("x", 1));
+    let late = serve(&desk.ledger, &pool(1), &Default::default(), &asked(&asking("a")), NOW).answers;
+    assert!(matches!(&late[0].reply, Reply::Refuse(refusal) if refusal.reason == RefusalReason::NoAddress));
+    desk.ledger.allocations.clear();
+    let mut node = [asking("a")];
+    desk.serve(&mut node);
+    assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.1"]));
+    assert!(!late[0].fits(&node[0]), "it was written when nothing was granted");
+}
+
+/// Two captures of one policy on one pool, asked for in one write.
+fn asking_two(node: &str) -> Enactment {
+    let mut enactment = asking(node);
+    let more = SlotKey { capture: "more".into(), ..key() };
+    let request = Some(Request::new(format!("{node}-more").as_str().into()));
+    enactment.slots.insert(more, Slot { request, ..Slot::default() });
+    enactment
+}
+
+#[test]
+fn rule1_all_captures_of_an_enactment_are_served_or_none() {
+    let mut desk = Desk::new(pool(3));
+    let mut nodes = [asking_two("a"), asking_two("b"), asking("c")];
+    desk.serve(&mut nodes);
+    let has = |node: &Enactment| node.slots.values().filter(|slot| slot.grant.is_some()).count();
+    // The last address would be half of what b needs; c needs one.
+    assert_eq!(nodes.iter().map(has).collect::<Vec<_>>(), [2, 0, 1]);
+    let why = |slot: &Slot| slot.refused.as_ref().map(|refused| (refused.reason, refused.message.clone()));
+    let refusals: Vec<_> = nodes[1].slots.values().filter_map(why).collect();
+    assert!(refusals.iter().all(|(reason, _)| *reason == RefusalReason::NoAddress));
+    assert!(refusals[0].1.starts_with("all captures of policy"), "{refusals:?}");
+    // c took the last one, which both of b's are told now; then nothing is written for those who wait.
+    let sequence = desk.ledger.sequence;
+    desk.serve(&mut nodes);
+    let served = desk.serve(&mut nodes);
+    assert!(served.ledger.is_none() && served.answers.is_empty());
+    assert_eq!(desk.ledger.sequence, sequence);
 }
 
 #[test]

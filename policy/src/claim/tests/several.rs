@@ -37,13 +37,9 @@ fn r92_or_none() {
 
 #[test]
 fn r92_declining_one_family_lets_both_go() {
-    let mut desk = Desk::new(dual(2, 1))
-        .with("10.0.0.1", held("a", 1))
-        .with("fd00::1", held("a", 1));
+    let mut desk = Desk::new(dual(2, 1)).with("10.0.0.1", held("a", 1)).with("fd00::1", held("a", 1));
     let mut node = [asking("a")];
-    request(&mut node[0])
-        .declined
-        .insert(ip("10.0.0.1"), "02:09".to_owned());
+    request(&mut node[0]).declined.insert(ip("10.0.0.1"), "02:09".to_owned());
     desk.serve(&mut node);
     assert!(!desk.entry("10.0.0.1").is_recoverable());
     // The IPv6 address was free again, and is the only one.
@@ -66,9 +62,7 @@ fn r92_half_an_entry_is_not_recovered() {
 
 #[test]
 fn r92_a_lost_journal_takes_up_both_families() {
-    let mut desk = Desk::new(dual(4, 4))
-        .with("10.0.0.3", held("a", 1))
-        .with("fd00::2", held("a", 1));
+    let mut desk = Desk::new(dual(4, 4)).with("10.0.0.3", held("a", 1)).with("fd00::2", held("a", 1));
     let mut node = [enactment("a", Request::new("new".into()))];
     desk.serve(&mut node);
     assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.3", "fd00::2"]));
@@ -160,10 +154,7 @@ fn r86_labels_choose_the_range() {
         let address = next.held_by(&id.into()).next().expect("an address");
         racks.range_of(address).expect("a range").name().to_owned()
     };
-    assert_eq!(
-        (range("a"), range("b")),
-        ("rack-1".to_owned(), "others".to_owned())
-    );
+    assert_eq!((range("a"), range("b")), ("rack-1".to_owned(), "others".to_owned()));
 }
 
 // R114: the ledger of a slice is served by the same function, within the slice.
@@ -173,16 +164,11 @@ fn r114_a_slice_gives_only_its_own() {
         "range": {"cidr": "10.0.0.0/24", "perNodeHostBits": 2},
         "staticBand": "None",
     }));
-    let within = sliced
-        .within(&["10.0.0.8/30".parse().expect("a slice")])
-        .expect("a slice");
+    let within = sliced.within(&["10.0.0.8/30".parse().expect("a slice")]).expect("a slice");
     let mut desk = Desk::new(within);
     let mut nodes: Vec<Enactment> = ["a", "b", "c", "d", "e"].map(asking).into();
     desk.serve(&mut nodes);
-    assert_eq!(
-        desk.addresses(),
-        ips(&["10.0.0.8", "10.0.0.9", "10.0.0.10", "10.0.0.11"])
-    );
+    assert_eq!(desk.addresses(), ips(&["10.0.0.8", "10.0.0.9", "10.0.0.10", "10.0.0.11"]));
     assert_eq!(refused(&nodes[4]).0, RefusalReason::NoAddress);
 }
 
@@ -191,14 +177,8 @@ fn r114_a_slice_gives_only_its_own() {
 fn two_captures_on_one_pool_are_two_claims() {
     let mut desk = Desk::new(pool(8));
     let mut node = [asking("a")];
-    let second = SlotKey {
-        capture: "second".into(),
-        ..key()
-    };
-    let other = Slot {
-        request: Some(Request::new("a2".into())),
-        ..Slot::default()
-    };
+    let second = SlotKey { capture: "second".into(), ..key() };
+    let other = Slot { request: Some(Request::new("a2".into())), ..Slot::default() };
     node[0].slots.insert(second.clone(), other);
     desk.serve(&mut node);
     assert_eq!(desk.addresses().len(), 2);

@@ -8,10 +8,7 @@ const OVER: Time = NOW + QUARANTINE;
 fn ledger_with(entries: Vec<(&str, Entry)>) -> Ledger {
     let mut ledger = ledger();
     ledger.sequence = 5;
-    ledger.allocations = entries
-        .into_iter()
-        .map(|(text, entry)| (ip(text), entry))
-        .collect();
+    ledger.allocations = entries.into_iter().map(|(text, entry)| (ip(text), entry)).collect();
     ledger
 }
 
@@ -28,10 +25,7 @@ fn r29_r40_r41_a_vanished_node_is_quarantined_then_freed() {
     assert_eq!((first.quarantined, first.freed), (ips(&["10.0.0.1"]), vec![]));
     let set_aside = first.ledger.expect("a write");
     assert_eq!(set_aside.sequence, 6);
-    assert_eq!(
-        reason(&set_aside.allocations[&ip("10.0.0.1")]),
-        Some(&QuarantineReason::NodeGone)
-    );
+    assert_eq!(reason(&set_aside.allocations[&ip("10.0.0.1")]), Some(&QuarantineReason::NodeGone));
     assert!(look(&set_aside, &gone, OVER - 1).ledger.is_none());
     let freed = look(&set_aside, &gone, OVER);
     assert_eq!(freed.freed, ips(&["10.0.0.1"]));
@@ -55,10 +49,7 @@ fn r34_r70_r72_an_orphan_of_a_live_node_is_freed_on_its_agents_word() {
     let first = look(&ledger, &cluster, NOW);
     assert!(first.ask_word.contains(&"a".into()));
     let set_aside = first.ledger.expect("a write");
-    assert_eq!(
-        reason(&set_aside.allocations[&ip("10.0.0.1")]),
-        Some(&QuarantineReason::Orphan)
-    );
+    assert_eq!(reason(&set_aside.allocations[&ip("10.0.0.1")]), Some(&QuarantineReason::Orphan));
     // The report that was there before is no word, however late it is.
     let silent = look(&set_aside, &cluster, OVER + 1_000);
     assert!(silent.ledger.is_none());
@@ -73,10 +64,7 @@ fn r34_r70_r72_an_orphan_of_a_live_node_is_freed_on_its_agents_word() {
 
 #[test]
 fn rule4_listed_again_is_kept() {
-    let ledger = ledger_with(vec![(
-        "10.0.0.1",
-        quarantined("a", QuarantineReason::Orphan, Some("s1")),
-    )]);
+    let ledger = ledger_with(vec![("10.0.0.1", quarantined("a", QuarantineReason::Orphan, Some("s1")))]);
     for listed in [asking("a"), granted("a", lease(&["10.0.0.1"], 1))] {
         let cluster = Cluster::of(&["a"], vec![listed]).shows("a", "s2", &[]);
         assert!(look(&ledger, &cluster, OVER).ledger.is_none());
@@ -113,24 +101,16 @@ fn rule4_an_orphan_whose_node_vanishes_gets_a_quarantine_for_that() {
         let ledger = ledger_with(vec![("10.0.0.1", quarantined("a", why, Some("s1")))]);
         let gone = Cluster::of(&[], vec![]);
         let tended = look(&ledger, &gone, OVER + 1_000);
-        assert_eq!(
-            (&tended.quarantined, &tended.freed),
-            (&ips(&["10.0.0.1"]), &vec![])
-        );
+        assert_eq!((&tended.quarantined, &tended.freed), (&ips(&["10.0.0.1"]), &vec![]));
         let next = tended.ledger.expect("a write");
         assert!(look(&next, &gone, OVER + 1_000).ledger.is_none());
-        assert_eq!(
-            look(&next, &gone, OVER + 1_000 + QUARANTINE).freed,
-            ips(&["10.0.0.1"])
-        );
+        assert_eq!(look(&next, &gone, OVER + 1_000 + QUARANTINE).freed, ips(&["10.0.0.1"]));
     }
 }
 
 #[test]
 fn rule10_a_collision_is_freed_when_its_time_is_over() {
-    let collision = QuarantineReason::Collision {
-        mac: "02:09".to_owned(),
-    };
+    let collision = QuarantineReason::Collision { mac: "02:09".to_owned() };
     let ledger = ledger_with(vec![("10.0.0.1", quarantined("a", collision, None))]);
     let cluster = Cluster::of(&["a"], vec![asking("a")]).shows("a", "s1", &[]);
     assert!(look(&ledger, &cluster, OVER - 1).ledger.is_none());
@@ -170,13 +150,7 @@ fn rule4_the_brake_stops_until_that_very_batch_is_confirmed() {
     let (ledger, mut cluster) = four_gone();
     let tended = look(&ledger, &cluster, NOW);
     assert!(tended.ledger.is_none());
-    assert_eq!(
-        tended.braked,
-        Some(Brake {
-            vanished: 4,
-            allowed: 3
-        })
-    );
+    assert_eq!(tended.braked, Some(Brake { vanished: 4, allowed: 3 }));
     cluster.confirmed = Some(3);
     assert!(look(&ledger, &cluster, NOW).ledger.is_none());
     cluster.confirmed = Some(4);
@@ -216,10 +190,7 @@ fn rule4_the_brake_counts_a_dual_stack_holder_once() {
 fn rule4_an_enactment_ends_when_its_entries_are_free() {
     let mut leaving = granted("a", lease(&["10.0.0.1"], 1));
     let held_still = ledger_with(vec![("10.0.0.1", held("a", 1))]);
-    let quarantined = ledger_with(vec![(
-        "10.0.0.1",
-        quarantined("a", QuarantineReason::NodeGone, None),
-    )]);
+    let quarantined = ledger_with(vec![("10.0.0.1", quarantined("a", QuarantineReason::NodeGone, None))]);
     let free = ledger_with(vec![("10.0.0.1", held("b", 1))]);
     let ends = |enactment: &Enactment, ledger: Option<&Ledger>, now| {
         may_finish(enactment, |_| ledger, QUARANTINE, now)
@@ -230,14 +201,8 @@ fn rule4_an_enactment_ends_when_its_entries_are_free() {
     assert!(!ends(&leaving, Some(&quarantined), NOW));
     assert!(ends(&leaving, Some(&free), NOW));
     // A ledger that is to be rebuilt from enactments, or on hold, needs it still.
-    let unproven = Ledger {
-        rebuilt_for: None,
-        ..free.clone()
-    };
-    let on_hold = Ledger {
-        hold: Some(Hold { until: NOW }),
-        ..free
-    };
+    let unproven = Ledger { rebuilt_for: None, ..free.clone() };
+    let on_hold = Ledger { hold: Some(Hold { until: NOW }), ..free };
     assert!(!ends(&leaving, Some(&unproven), OVER) && !ends(&leaving, Some(&on_hold), OVER));
     // No pool: after one quarantine.
     assert!(!ends(&leaving, None, OVER - 1));
@@ -248,10 +213,7 @@ fn rule4_an_enactment_ends_when_its_entries_are_free() {
 // UID and not yet asserted. What is visibly in use is not free, however long that takes.
 #[test]
 fn rule4_rule7_what_a_live_host_shows_is_not_freed() {
-    let ledger = ledger_with(vec![(
-        "10.0.0.1",
-        quarantined("a", QuarantineReason::NodeGone, None),
-    )]);
+    let ledger = ledger_with(vec![("10.0.0.1", quarantined("a", QuarantineReason::NodeGone, None))]);
     let mut cluster = Cluster::of(&["a"], vec![]).shows("a", "s1", &["10.0.0.1"]);
     cluster.nodes.insert("a".into(), "new".into());
     cluster.states[0].node_uid = "new".into();

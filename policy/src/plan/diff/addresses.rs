@@ -1,19 +1,25 @@
 //! Addresses, with their order. What can stay is never touched; an address that moves to another link is added
 //! there before it goes here; what isn't Berth's is never taken away for the sake of order.
 //!
-//! One change leaves a link without routes for a moment: an IPv4 address that gives way to another one of the same
-//! subnet (`10.0.0.10/24` becomes `10.0.0.11/24`). Added first, the new one would be a secondary of the old, and
-//! what becomes of it when the old one goes is up to the host: with `promote_secondaries` it takes its place, without
-//! it goes along, and a state doesn't say which it is. So the old one goes first. With the last IPv4 address of the
-//! link go all its IPv4 routes, with any address the routes that have it as their source; they are away from that
-//! step until the steps right after the addresses, of the same plan, add them again. Should one of those fail, the
-//! revert brings back address and routes alike. Addresses of different subnets have no such gap: the new one comes
-//! first.
+//! No IPv4 route that stays goes with the addresses of its link. Where all of them change, the new ones come first.
+//! That can't be where old and new are of one subnet (`10.0.0.10/24` becomes `10.0.0.11/24`): added first, the new one
+//! would be a secondary of the old, and what becomes of it when the old one goes is up to the host: with
+//! `promote_secondaries` it takes its place, without it goes along, and a state doesn't say which it is. So the old one
+//! goes first, and with the last address of a link the kernel takes every route through it. Therefore, where there are
+//! such routes, the new address comes beforehand as a stand-in of its own (`10.0.0.11/32`), and goes when it has come
+//! with its prefix: the link is never bare and keeps its routes. Only the subnet itself is out of sight between two
+//! steps that follow each other; what is in it is then reached through the default route, if at all.
+//!
+//! What is left are direct routes through a link that is to have no address any more, and routes that have as their
+//! source an address which has to go and come again: they are added as soon as the kernel will take them.
+
+mod held;
 
 use super::Walk;
 use crate::plan::memory::{is_fixed, is_secondary};
 use crate::plan::step::Step;
-use crate::state::{Address, Family, IfName, LinkKind, Observed};
+use crate::state::{Address, Family, IfName, LinkKind, Observed, Route};
+use held::Held;
 use std::collections::BTreeSet;
 
 /// What has to happen to one family of one link.
@@ -24,8 +30,19 @@ struct Change {
     replace: Vec<Address>,
     /// Not Berth's: put back at once should the kernel take them along with a primary.
     pinned: Vec<Address>,
-    /// Nothing of the old is in the way of the new: the link is never without an address.
-    add_first: bool,
+    order: Order,
+}
+
+/// Which go first.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Order {
+    /// The old ones: some stay meanwhile.
+    #[default]
+    Old,
+    /// The new ones: nothing of the old is in their way, and the link is never without an address.
+    New,
+    /// The old ones, and with them all there are: the link would be bare if nothing stood in.
+    Swap,
 }
 
 impl Walk<'_> {
@@ -35,7 +52,7 @@ impl Walk<'_> {
         for (name, family) in self.differing(to) {
             let change = self.change(to, &name, family);
             if change.remove.is_empty() {
-                self.change_address(&name, change);
+                self.change_address(&name, change, &Held::default());
             } else {
                 losing.insert(name);
             }
@@ -44,9 +61,14 @@ impl Walk<'_> {
     }
 
     pub(super) fn addresses(&mut self, to: &Observed) {
-        for (name, family) in self.differing(to) {
+        let differing = self.differing(to);
+        if differing.is_empty() {
+            return;
+        }
+        let held = Held::of(&self.work.routes, &to.routes);
+        for (name, family) in differing {
             let change = self.change(to, &name, family);
-            self.change_address(&name, change);
+            self.change_address(&name, change, &held);
         }
     }
 
@@ -92,39 +114,65 @@ impl Walk<'_> {
         change
     }
 
-    fn change_address(&mut self, name: &IfName, change: Change) {
-        let make = |list: Vec<Address>, step: fn(IfName, Address) -> Step| -> Vec<Step> {
-            list.into_iter()
-                .map(|address| step(name.clone(), address))
-                .collect()
-        };
-        let mut adds = make(change.add, |link, address| Step::AddAddress { link, address });
-        let removes = make(change.remove, |link, address| Step::DeleteAddress {
-            link,
-            address,
-        });
-        let replaces = make(change.replace, |link, address| Step::ReplaceAddress {
-            link,
-            address,
-        });
-        if change.add_first {
-            adds.drain(..).for_each(|step| self.step(step));
+    fn change_address(&mut self, link: &IfName, change: Change, held: &Held<'_>) {
+        let routes = self.work.routes.len();
+        let stand_in = self.stand_in(link, &change).filter(|_| held.has(link));
+        if let Some(address) = stand_in.clone() {
+            self.step(Step::AddAddress { link: link.clone(), address });
         }
-        removes.into_iter().for_each(|step| self.step(step));
-        for address in change.pinned {
-            let there = self
-                .work
-                .links
-                .get(name)
-                .map(|l| l.ip(address.family()).position(&address));
-            if there == Some(None) {
-                self.step(Step::AddAddress {
-                    link: name.clone(),
-                    address,
-                });
+        let (early, late) = match change.order {
+            Order::New => (change.add, Vec::new()),
+            Order::Old | Order::Swap => (Vec::new(), change.add),
+        };
+        for address in early {
+            self.step(Step::AddAddress { link: link.clone(), address });
+        }
+        for address in change.remove {
+            self.step(Step::DeleteAddress { link: link.clone(), address });
+        }
+        self.restore(routes, held.of_link(link));
+        let taken = |address: &Address| !self.has(link, address);
+        let back: Vec<Address> = change.pinned.into_iter().filter(taken).collect();
+        for address in back {
+            self.step(Step::AddAddress { link: link.clone(), address });
+            self.restore(routes, held.of_link(link));
+        }
+        for address in change.replace {
+            self.step(Step::ReplaceAddress { link: link.clone(), address });
+        }
+        for address in late {
+            self.step(Step::AddAddress { link: link.clone(), address });
+            self.restore(routes, held.of_link(link));
+        }
+        if let Some(address) = stand_in {
+            self.step(Step::DeleteAddress { link: link.clone(), address });
+        }
+    }
+
+    fn has(&self, link: &IfName, address: &Address) -> bool {
+        self.work.links.get(link).is_some_and(|l| l.ip(address.family()).position(address).is_some())
+    }
+
+    /// For a link that would be bare: an address that is to come, as one of its own whatever subnet the old ones are
+    /// of. Not one that is there like that, or is to be: it would get in the wrong place.
+    fn stand_in(&self, link: &IfName, change: &Change) -> Option<Address> {
+        let coming = || change.add.iter().chain(&change.pinned).filter(|_| change.order == Order::Swap);
+        // Nobody's: a revert in the middle would leave a lease, or a mark that isn't Berth's, alone.
+        let alone = |a: &Address| Address::new(a.ip, a.family().max_prefix());
+        coming().map(alone).find(|a| !self.has(link, a) && !coming().any(|b| b.same(a)))
+    }
+
+    /// Adds again what the kernel took along, if there are fewer routes than before and as far as they can be by now;
+    /// the rest comes with the other routes.
+    fn restore<'r>(&mut self, before: usize, routes: impl Iterator<Item = &'r Route>) {
+        if self.work.routes.len() >= before {
+            return;
+        }
+        for route in routes {
+            if !self.work.routes.contains(route) {
+                self.attempt(Step::AddRoute { route: route.clone() });
             }
         }
-        replaces.into_iter().chain(adds).for_each(|step| self.step(step));
     }
 }
 
@@ -138,10 +186,7 @@ fn is_pinned(address: &Address, wanted: &[Address], kind: &LinkKind) -> bool {
 fn roles(list: &[Address]) -> (Vec<&Address>, Vec<&Address>) {
     let (secondaries, primaries) =
         (0..list.len()).partition::<Vec<_>, _>(|i| is_secondary(&list[..*i], &list[*i]));
-    (
-        primaries.into_iter().map(|i| &list[i]).collect(),
-        secondaries.into_iter().map(|i| &list[i]).collect(),
-    )
+    (primaries.into_iter().map(|i| &list[i]).collect(), secondaries.into_iter().map(|i| &list[i]).collect())
 }
 
 /// The longest beginning of `wanted` that stands in `now` in that order.
@@ -172,37 +217,26 @@ fn ipv4(now: &[Address], wanted: &[Address], kind: &LinkKind) -> Change {
     let (first, second) = (free(first), free(second));
     let (first, second): (Vec<&Address>, Vec<&Address>) = (first.iter().collect(), second.iter().collect());
     let mut kept = prefix(&first, &now_first, |_| true);
-    let with_primary = |a: &Address| {
-        let subnet = (a.subnet(), a.prefix);
-        kept.iter()
-            .chain(&pinned)
-            .any(|k| (k.subnet(), k.prefix) == subnet)
-    };
-    let seconds = prefix(&second, &now_second, with_primary);
+    // A lease may be a secondary itself, and then is nobody's primary.
+    let leads = |a: &&&Address| is_in(&kept, a) || is_in(&pinned, a);
+    let leaders: Vec<Address> = now_first.iter().filter(leads).map(|a| (*a).clone()).collect();
+    let seconds = prefix(&second, &now_second, |a| is_secondary(&leaders, a));
     kept.extend(seconds);
     kept.extend(pinned.iter().copied());
     let leave = |list: &[&Address]| -> Vec<Address> {
-        list.iter()
-            .rev()
-            .filter(|a| !is_in(&kept, a))
-            .map(|a| (*a).clone())
-            .collect()
+        list.iter().rev().filter(|a| !is_in(&kept, a)).map(|a| (*a).clone()).collect()
     };
-    let mut remove = leave(&now_second);
-    remove.extend(leave(&now_first));
+    let (mut remove, primaries) = (leave(&now_second), leave(&now_first));
+    // Secondaries that stay (a lease) may go along with their primary, and are then put back.
+    let bare = kept.iter().all(|k| is_secondary(&primaries, k));
+    remove.extend(primaries);
     let add: Vec<Address> = wanted.iter().filter(|a| !is_in(&kept, a)).cloned().collect();
-    let clash = |a: &Address| {
-        remove
-            .iter()
-            .any(|r| r.subnet() == a.subnet() && r.prefix == a.prefix)
+    let order = match add.iter().any(|a| is_secondary(&remove, a)) {
+        false if kept.is_empty() => Order::New,
+        _ if bare => Order::Swap,
+        _ => Order::Old,
     };
-    let add_first = kept.is_empty() && !add.iter().any(clash);
-    Change {
-        remove,
-        add,
-        add_first,
-        ..Change::default()
-    }
+    Change { remove, add, order, ..Change::default() }
 }
 
 /// The kernel puts the newest first: an end can stay, and the first is added last. Link-locals that the kernel
@@ -210,27 +244,11 @@ fn ipv4(now: &[Address], wanted: &[Address], kind: &LinkKind) -> Change {
 fn ipv6(now: &[Address], wanted: &[Address], kind: &LinkKind) -> Change {
     let stays = |a: &Address| a.is_kernel_link_local() || is_pinned(a, wanted, kind);
     let theirs: Vec<&Address> = now.iter().filter(|a| stays(a)).collect();
-    let free: Vec<&Address> = wanted
-        .iter()
-        .rev()
-        .filter(|a| !theirs.iter().any(|t| t.same(a)))
-        .collect();
+    let free: Vec<&Address> = wanted.iter().rev().filter(|a| !theirs.iter().any(|t| t.same(a))).collect();
     let backwards: Vec<&Address> = now.iter().rev().filter(|a| !stays(a)).collect();
     let kept = prefix(&free, &backwards, |_| true);
     let is_kept = |a: &Address| kept.iter().any(|k| k.same(a));
-    let remove = backwards
-        .iter()
-        .filter(|a| !is_kept(a))
-        .map(|a| (*a).clone())
-        .collect();
-    let add = free
-        .iter()
-        .filter(|a| !is_kept(a))
-        .map(|a| (*a).clone())
-        .collect();
-    Change {
-        remove,
-        add,
-        ..Change::default()
-    }
+    let remove = backwards.iter().filter(|a| !is_kept(a)).map(|a| (*a).clone()).collect();
+    let add = free.iter().filter(|a| !is_kept(a)).map(|a| (*a).clone()).collect();
+    Change { remove, add, ..Change::default() }
 }

@@ -3,7 +3,7 @@
 use super::Walk;
 use super::options;
 use crate::plan::order::lowest_first;
-use crate::plan::step::Step;
+use crate::plan::step::{NewLink, Step};
 use crate::state::kind::PortStyle;
 use crate::state::{Family, IfName, Link, LinkKind, Observed};
 use std::collections::BTreeSet;
@@ -61,17 +61,9 @@ impl Walk<'_> {
         }
         for name in order.iter().rev().filter(|n| all.contains(*n)) {
             // The other end of a veth has gone with the first, or will with the one that was named.
-            if let Some(link) = self
-                .work
-                .links
-                .get(name)
-                .filter(|l| !self.goes_with_peer(l, &all))
-            {
+            if let Some(link) = self.work.links.get(name).filter(|l| !self.goes_with_peer(l, &all)) {
                 let kind = link.kind.clone();
-                self.step(Step::DeleteLink {
-                    link: name.clone(),
-                    kind,
-                });
+                self.step(Step::DeleteLink { link: name.clone(), kind });
             }
         }
     }
@@ -95,14 +87,14 @@ impl Walk<'_> {
             }
             self.made.insert(name.clone());
             self.made.extend(wanted.peer.clone());
-            self.step(Step::CreateLink {
-                link: name.clone(),
+            self.step(Step::CreateLink(NewLink {
+                name: name.clone(),
                 kind: wanted.kind.clone(),
                 base: wanted.base.clone(),
                 peer: wanted.peer.clone(),
                 mac: wanted.mac,
                 options: options::at_creation(wanted),
-            });
+            }));
         }
     }
 
@@ -112,11 +104,7 @@ impl Walk<'_> {
             .links
             .values()
             .filter_map(|l| Some((l.name.clone(), l.controller.clone()?)))
-            .filter(|(name, old)| {
-                to.links
-                    .get(name)
-                    .is_some_and(|w| w.controller.as_ref() != Some(old))
-            })
+            .filter(|(name, old)| to.links.get(name).is_some_and(|w| w.controller.as_ref() != Some(old)))
             .collect();
         for (link, controller) in leaving {
             if self.work.links.contains_key(&controller) {
@@ -127,10 +115,7 @@ impl Walk<'_> {
 
     /// The link as it is now, if it is to be touched at all.
     fn now(&self, wanted: &Link) -> Option<&Link> {
-        self.work
-            .links
-            .get(&wanted.name)
-            .filter(|now| !now.ignored && *now != wanted)
+        self.work.links.get(&wanted.name).filter(|now| !now.ignored && *now != wanted)
     }
 
     fn attributes(&mut self, wanted: &Link) {
@@ -143,41 +128,23 @@ impl Walk<'_> {
             if now.up && now.kind == LinkKind::Ethernet {
                 self.step(Step::SetDown { link: link.clone() });
             }
-            self.step(Step::SetMac {
-                link: link.clone(),
-                mac,
-            });
+            self.step(Step::SetMac { link: link.clone(), mac });
         }
         if let Some(mtu) = wanted.mtu.filter(|m| now.mtu != Some(*m)) {
-            self.step(Step::SetMtu {
-                link: link.clone(),
-                mtu,
-            });
+            self.step(Step::SetMtu { link: link.clone(), mtu });
         }
         if wanted.alias != now.alias {
             let alias = wanted.alias.clone().unwrap_or_default();
-            self.step(Step::SetAlias {
-                link: link.clone(),
-                alias,
-            });
+            self.step(Step::SetAlias { link: link.clone(), alias });
         }
         if wanted.promiscuous != now.promiscuous {
-            self.step(Step::SetPromiscuous {
-                link: link.clone(),
-                on: wanted.promiscuous,
-            });
+            self.step(Step::SetPromiscuous { link: link.clone(), on: wanted.promiscuous });
         }
         for name in now.alt_names.difference(&wanted.alt_names) {
-            self.step(Step::DeleteAltName {
-                link: link.clone(),
-                name: name.clone(),
-            });
+            self.step(Step::DeleteAltName { link: link.clone(), name: name.clone() });
         }
         for name in wanted.alt_names.difference(&now.alt_names) {
-            self.step(Step::AddAltName {
-                link: link.clone(),
-                name: name.clone(),
-            });
+            self.step(Step::AddAltName { link: link.clone(), name: name.clone() });
         }
         self.link_options(wanted, &now);
         self.families(wanted, &now);
@@ -186,28 +153,15 @@ impl Walk<'_> {
     fn families(&mut self, wanted: &Link, now: &Link) {
         let link = &wanted.name;
         if wanted.ipv6.enabled != now.ipv6.enabled {
-            self.step(Step::SetIpv6 {
-                link: link.clone(),
-                on: wanted.ipv6.enabled,
-            });
+            self.step(Step::SetIpv6 { link: link.clone(), on: wanted.ipv6.enabled });
         }
-        if let Some(on) = wanted.ipv6.accept_ra.filter(|on| now.ipv6.accept_ra != Some(*on)) {
-            self.step(Step::SetAcceptRa {
-                link: link.clone(),
-                on,
-            });
+        if let Some(accept) = wanted.ipv6.accept_ra.filter(|accept| now.ipv6.accept_ra != Some(*accept)) {
+            self.step(Step::SetAcceptRa { link: link.clone(), accept });
         }
         for family in Family::BOTH {
-            if let Some(on) = wanted
-                .ip(family)
-                .forwarding
-                .filter(|on| now.ip(family).forwarding != Some(*on))
+            if let Some(on) = wanted.ip(family).forwarding.filter(|on| now.ip(family).forwarding != Some(*on))
             {
-                self.step(Step::SetForwarding {
-                    link: link.clone(),
-                    family,
-                    on,
-                });
+                self.step(Step::SetForwarding { link: link.clone(), family, on });
             }
         }
     }
@@ -217,10 +171,7 @@ impl Walk<'_> {
         let Some(now) = self.work.links.get(link) else {
             return;
         };
-        let Some(controller) = wanted
-            .controller
-            .clone()
-            .filter(|c| now.controller.as_ref() != Some(c))
+        let Some(controller) = wanted.controller.clone().filter(|c| now.controller.as_ref() != Some(c))
         else {
             return;
         };
@@ -237,20 +188,14 @@ impl Walk<'_> {
             // The bond itself brings its ports up.
             self.made.remove(link);
         }
-        self.step(Step::Attach {
-            link: link.clone(),
-            controller,
-        });
+        self.step(Step::Attach { link: link.clone(), controller });
     }
 
     /// A bond opens its ports as it takes them, so what they sit on has to be up by then.
     fn bases_up(&mut self, wanted: &Link, to: &Observed) {
         let mut bases = Vec::new();
         let mut next = wanted.base.as_ref();
-        while let Some(base) = next
-            .and_then(|b| to.links.get(b))
-            .filter(|_| bases.len() < to.links.len())
-        {
+        while let Some(base) = next.and_then(|b| to.links.get(b)).filter(|_| bases.len() < to.links.len()) {
             bases.push(base);
             next = base.base.as_ref();
         }
@@ -263,18 +208,14 @@ impl Walk<'_> {
     fn up(&mut self, wanted: &Link) {
         let down = self.now(wanted).is_some_and(|now| !now.up);
         if wanted.up && (down || self.made.remove(&wanted.name)) {
-            self.step(Step::SetUp {
-                link: wanted.name.clone(),
-            });
+            self.step(Step::SetUp { link: wanted.name.clone() });
         }
     }
 
     fn down(&mut self, wanted: &Link) {
         let up = self.now(wanted).is_some_and(|now| now.up);
         if !wanted.up && up {
-            self.step(Step::SetDown {
-                link: wanted.name.clone(),
-            });
+            self.step(Step::SetDown { link: wanted.name.clone() });
         }
     }
 }

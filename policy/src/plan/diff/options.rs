@@ -9,16 +9,8 @@ use crate::state::{Link, Observed, PortVlan, VlanRange};
 /// Options that go with the making of a link.
 pub(super) fn at_creation(wanted: &Link) -> Options {
     let spec = wanted.kind.spec();
-    let early = |path: &str| {
-        spec.option(path)
-            .is_some_and(|s| s.when != When::AfterPorts && !s.hidden)
-    };
-    wanted
-        .options
-        .iter()
-        .filter(|(name, _)| early(name.as_str()))
-        .map(|(n, v)| (*n, v.clone()))
-        .collect()
+    let early = |path: &str| spec.option(path).is_some_and(|s| s.when != When::AfterPorts && !s.hidden);
+    wanted.options.iter().filter(|(name, _)| early(name.as_str())).map(|(n, v)| (*n, v.clone())).collect()
 }
 
 /// Options that differ, as far as they are wanted.
@@ -48,25 +40,15 @@ impl Walk<'_> {
         let kind = wanted.kind.clone();
         let link = &wanted.name;
         let down = differing(table, &wanted.options, &now.options, |s| s.when == When::Down);
-        let any = differing(table, &wanted.options, &now.options, |s| {
-            s.when == When::Any && !s.hidden
-        });
+        let any = differing(table, &wanted.options, &now.options, |s| s.when == When::Any && !s.hidden);
         if !down.is_empty() {
             if self.work.links.get(link).is_some_and(|l| l.up) {
                 self.step(Step::SetDown { link: link.clone() });
             }
-            self.step(Step::SetOptions {
-                link: link.clone(),
-                kind: kind.clone(),
-                options: down,
-            });
+            self.step(Step::SetOptions { link: link.clone(), kind: kind.clone(), options: down });
         }
         if !any.is_empty() {
-            self.step(Step::SetOptions {
-                link: link.clone(),
-                kind,
-                options: any,
-            });
+            self.step(Step::SetOptions { link: link.clone(), kind, options: any });
         }
     }
 
@@ -79,16 +61,10 @@ impl Walk<'_> {
             return;
         }
         let table = wanted.kind.spec().options;
-        let late = differing(table, &wanted.options, &now.options, |s| {
-            s.when == When::AfterPorts
-        });
+        let late = differing(table, &wanted.options, &now.options, |s| s.when == When::AfterPorts);
         if !late.is_empty() {
             let kind = wanted.kind.clone();
-            self.step(Step::SetOptions {
-                link: wanted.name.clone(),
-                kind,
-                options: late,
-            });
+            self.step(Step::SetOptions { link: wanted.name.clone(), kind, options: late });
         }
         let Some(controller) = wanted.controller.as_ref().and_then(|c| to.links.get(c)) else {
             self.filtering(wanted, &now);
@@ -98,21 +74,12 @@ impl Walk<'_> {
         let options = differing(table, &wanted.port.options, &now.port.options, |_| true);
         if !options.is_empty() {
             let kind = controller.kind.clone();
-            self.step(Step::SetPortOptions {
-                link: wanted.name.clone(),
-                kind,
-                options,
-            });
+            self.step(Step::SetPortOptions { link: wanted.name.clone(), kind, options });
         }
         if controller.kind.spec().ports == PortStyle::Bridge && wanted.port.vlan != now.port.vlan {
             let (remove, add) = vlan_change(&now.port.vlan, &wanted.port.vlan, controller.default_pvid());
             let vlan = wanted.port.vlan.clone();
-            self.step(Step::SetPortVlans {
-                link: wanted.name.clone(),
-                vlan,
-                remove,
-                add,
-            });
+            self.step(Step::SetPortVlans { link: wanted.name.clone(), vlan, remove, add });
         }
         self.filtering(wanted, &now);
     }
@@ -125,11 +92,7 @@ impl Walk<'_> {
         if wanted.kind == crate::state::LinkKind::LinuxBridge && on(wanted) != on(now) {
             let options = Options::from([(name, OptValue::Bool(on(wanted)))]);
             let kind = wanted.kind.clone();
-            self.step(Step::SetOptions {
-                link: wanted.name.clone(),
-                kind,
-                options,
-            });
+            self.step(Step::SetOptions { link: wanted.name.clone(), kind, options });
         }
     }
 }
@@ -139,11 +102,7 @@ fn vlan_change(now: &PortVlan, wanted: &PortVlan, default: u16) -> (Vec<VlanRang
     let (old, new) = (entries(now, default), entries(wanted, default));
     let covered = |id: u16| new.iter().any(|e| e.range.min <= id && id <= e.range.max);
     let mut remove: Vec<VlanRange> = Vec::new();
-    for id in old
-        .iter()
-        .flat_map(|e| e.range.min..=e.range.max)
-        .filter(|id| !covered(*id))
-    {
+    for id in old.iter().flat_map(|e| e.range.min..=e.range.max).filter(|id| !covered(*id)) {
         match remove.last_mut() {
             Some(last) if last.max + 1 == id => last.max = id,
             _ => remove.push(VlanRange { min: id, max: id }),
@@ -158,11 +117,7 @@ fn entries(vlan: &PortVlan, default: u16) -> Vec<VlanEntry> {
     let mut out = Vec::new();
     for range in &vlan.tagged {
         // The native one is not tagged: it splits a range that covers it.
-        let tagged = |min, max| VlanEntry {
-            range: VlanRange { min, max },
-            pvid: false,
-            untagged: false,
-        };
+        let tagged = |min, max| VlanEntry { range: VlanRange { min, max }, pvid: false, untagged: false };
         if native < range.min || native > range.max {
             out.push(tagged(range.min, range.max));
             continue;
@@ -176,14 +131,7 @@ fn entries(vlan: &PortVlan, default: u16) -> Vec<VlanEntry> {
     }
     // 0 is a bridge without a default VLAN.
     if native > 0 {
-        out.push(VlanEntry {
-            range: VlanRange {
-                min: native,
-                max: native,
-            },
-            pvid: true,
-            untagged: true,
-        });
+        out.push(VlanEntry { range: VlanRange { min: native, max: native }, pvid: true, untagged: true });
     }
     out.sort_by_key(|e| e.range);
     out

@@ -1,7 +1,6 @@
 //! Routes: replaced in place, new before old, what the kernel dropped on the way put back.
 
 use super::{Walk, sorted};
-use crate::plan::memory;
 use crate::plan::step::Step;
 use crate::state::{IfName, Observed, Route, RouteKey};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +28,8 @@ impl Walk<'_> {
         };
         let now = by_key(&self.work.routes);
         for (step, route) in additions(&now, &by_key(&to.routes)) {
-            if safe(&route) && memory::apply(&mut self.work.to_mut().clone(), &step).is_ok() {
-                self.step(step);
+            if safe(&route) {
+                self.attempt(step);
             }
         }
     }

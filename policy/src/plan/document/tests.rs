@@ -65,10 +65,7 @@ routes:
 ",
     );
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(
-        found[0].starts_with("interfaces[0].ipv4.address[0].ip: "),
-        "{found:#?}"
-    );
+    assert!(found[0].starts_with("interfaces[0].ipv4.address[0].ip: "), "{found:#?}");
     assert!(found[1].starts_with("interfaces[1].type: "), "{found:#?}");
 }
 

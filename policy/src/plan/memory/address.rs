@@ -5,9 +5,7 @@ use crate::state::{Address, Family, IfName, Ip, Observed};
 
 /// An address is secondary where another one of its subnet stands before it. IPv4 only.
 pub(in crate::plan) fn is_secondary(before: &[Address], address: &Address) -> bool {
-    before
-        .iter()
-        .any(|a| a.prefix == address.prefix && a.subnet() == address.subnet())
+    before.iter().any(|a| a.prefix == address.prefix && a.subnet() == address.subnet())
 }
 
 /// Where the kernel puts a new address. IPv4: primaries before secondaries, each in order of arrival. IPv6: wide
@@ -15,13 +13,8 @@ pub(in crate::plan) fn is_secondary(before: &[Address], address: &Address) -> bo
 pub(in crate::plan) fn place(list: &mut Vec<Address>, address: Address) {
     let at = match address.family() {
         Family::Ipv4 if is_secondary(list, &address) => list.len(),
-        Family::Ipv4 => (0..list.len())
-            .find(|i| is_secondary(&list[..*i], &list[*i]))
-            .unwrap_or(list.len()),
-        Family::Ipv6 => list
-            .iter()
-            .position(|a| scope(a) <= scope(&address))
-            .unwrap_or(list.len()),
+        Family::Ipv4 => (0..list.len()).find(|i| is_secondary(&list[..*i], &list[*i])).unwrap_or(list.len()),
+        Family::Ipv6 => list.iter().position(|a| scope(a) <= scope(&address)).unwrap_or(list.len()),
     };
     list.insert(at, address);
 }
@@ -45,10 +38,7 @@ pub(super) fn add(state: &mut Observed, name: &IfName, address: &Address) -> Res
         Family::Ipv6 => a.ip == address.ip,
     });
     if twin {
-        return Err(MemoryError::AddressExists {
-            link: name.clone(),
-            address: address.clone(),
-        });
+        return Err(MemoryError::AddressExists { link: name.clone(), address: address.clone() });
     }
     place(&mut ip.addresses, address.clone());
     ip.enabled = true;
@@ -63,10 +53,7 @@ pub(super) fn replace(state: &mut Observed, name: &IfName, address: &Address) ->
             settle(ip);
             Ok(())
         }
-        None => Err(MemoryError::NoAddress {
-            link: name.clone(),
-            address: address.clone(),
-        }),
+        None => Err(MemoryError::NoAddress { link: name.clone(), address: address.clone() }),
     }
 }
 
@@ -80,10 +67,7 @@ fn settle(ip: &mut Ip) {
 pub(super) fn delete(state: &mut Observed, name: &IfName, address: &Address) -> Result<(), MemoryError> {
     let ip = get(state, name)?.ip_mut(address.family());
     let Some(at) = ip.position(address) else {
-        return Err(MemoryError::NoAddress {
-            link: name.clone(),
-            address: address.clone(),
-        });
+        return Err(MemoryError::NoAddress { link: name.clone(), address: address.clone() });
     };
     let dynamic = address.is_dynamic() || ip.addresses[at].is_dynamic();
     let mut gone = vec![ip.addresses.remove(at)];

@@ -7,20 +7,12 @@ use crate::state::{IfName, Link, LinkKind, Mac, Observed, Port};
 
 /// What sits on a link.
 fn uppers(state: &Observed, name: &IfName) -> Vec<IfName> {
-    state
-        .links
-        .values()
-        .filter(|l| l.base.as_ref() == Some(name))
-        .map(|l| l.name.clone())
-        .collect()
+    state.links.values().filter(|l| l.base.as_ref() == Some(name)).map(|l| l.name.clone()).collect()
 }
 
 /// A vlan follows its base up and down, unless it is bound loosely.
 fn followers(state: &Observed, name: &IfName) -> Vec<IfName> {
-    let vlans = state
-        .links
-        .values()
-        .filter(|l| l.base.as_ref() == Some(name) && follows(l));
+    let vlans = state.links.values().filter(|l| l.base.as_ref() == Some(name) && follows(l));
     vlans.map(|l| l.name.clone()).collect()
 }
 
@@ -46,9 +38,7 @@ pub(super) fn create(state: &mut Observed, mut link: Link) -> Result<(), MemoryE
         link.mtu = get(state, base)?.mtu;
     }
     if link.kind == LinkKind::LinuxBridge {
-        link.options
-            .entry(VLAN_FILTERING.name())
-            .or_insert(OptValue::Bool(false));
+        link.options.entry(VLAN_FILTERING.name()).or_insert(OptValue::Bool(false));
     }
     if let (LinkKind::Veth, Some(peer)) = (&link.kind, &link.peer) {
         let mut other = Link::new(peer.clone(), LinkKind::Veth);
@@ -93,19 +83,13 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
     let style = get(state, controller)?.kind.spec().ports;
     let link = get(state, name)?;
     if let Some(old) = &link.controller {
-        return Err(MemoryError::IsPort {
-            link: name.clone(),
-            controller: old.clone(),
-        });
+        return Err(MemoryError::IsPort { link: name.clone(), controller: old.clone() });
     }
     let kind = link.kind.clone();
     let bridges = style == PortStyle::Bridge && kind == LinkKind::LinuxBridge;
     if bridges || style == PortStyle::None || kind == LinkKind::Loopback || rests_on(state, name, controller)
     {
-        return Err(MemoryError::Loop {
-            link: name.clone(),
-            controller: controller.clone(),
-        });
+        return Err(MemoryError::Loop { link: name.clone(), controller: controller.clone() });
     }
     let link = get(state, name)?;
     if style == PortStyle::Bond && link.up {
@@ -113,14 +97,10 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
     }
     let base = link.base.clone().filter(|_| follows(link));
     if style == PortStyle::Bond
-        && let Some(base) = base
-            .and_then(|b| state.links.get(&b))
-            .filter(|b| !b.up && !b.ignored)
+        && let Some(base) = base.and_then(|b| state.links.get(&b)).filter(|b| !b.up && !b.ignored)
     {
         // The bond opens its ports itself, and this one can't be.
-        return Err(MemoryError::LinkDown {
-            link: base.name.clone(),
-        });
+        return Err(MemoryError::LinkDown { link: base.name.clone() });
     }
     let link = get(state, name)?;
     link.controller = Some(controller.clone());
@@ -146,10 +126,7 @@ fn rests_on(state: &Observed, upper: &IfName, lower: &IfName) -> bool {
         };
         below.extend(link.base.clone());
         if link.kind.spec().ports != PortStyle::None {
-            let ports = state
-                .links
-                .values()
-                .filter(|l| l.controller.as_ref() == Some(&name));
+            let ports = state.links.values().filter(|l| l.controller.as_ref() == Some(&name));
             below.extend(ports.map(|l| l.name.clone()));
         }
     }
@@ -160,10 +137,7 @@ pub(super) fn detach(state: &mut Observed, name: &IfName, controller: &IfName) -
     let style = get(state, controller)?.kind.spec().ports;
     let link = get(state, name)?;
     if link.controller.as_ref() != Some(controller) {
-        return Err(MemoryError::NotPort {
-            link: name.clone(),
-            controller: controller.clone(),
-        });
+        return Err(MemoryError::NotPort { link: name.clone(), controller: controller.clone() });
     }
     link.controller = None;
     link.port = Port::default();
@@ -188,9 +162,8 @@ fn lose(state: &mut Observed, name: &IfName) {
     let Some(link) = state.links.get_mut(name) else {
         return;
     };
-    let (kept, gone) = std::mem::take(&mut link.ipv6.addresses)
-        .into_iter()
-        .partition(|a| a.is_kernel_link_local());
+    let (kept, gone) =
+        std::mem::take(&mut link.ipv6.addresses).into_iter().partition(|a| a.is_kernel_link_local());
     link.ipv6.addresses = kept;
     for address in gone {
         route::drop_source(state, address.ip);
@@ -213,13 +186,8 @@ pub(super) fn set_down(state: &mut Observed, name: &IfName) -> Result<(), Memory
 pub(super) fn set_up(state: &mut Observed, name: &IfName) -> Result<(), MemoryError> {
     let link = get(state, name)?;
     let base = link.base.clone().filter(|_| follows(link));
-    if let Some(base) = base
-        .and_then(|b| state.links.get(&b))
-        .filter(|b| !b.up && !b.ignored)
-    {
-        return Err(MemoryError::LinkDown {
-            link: base.name.clone(),
-        });
+    if let Some(base) = base.and_then(|b| state.links.get(&b)).filter(|b| !b.up && !b.ignored) {
+        return Err(MemoryError::LinkDown { link: base.name.clone() });
     }
     let link = get(state, name)?;
     let was_up = std::mem::replace(&mut link.up, true);
@@ -233,19 +201,12 @@ pub(super) fn set_up(state: &mut Observed, name: &IfName) -> Result<(), MemoryEr
 
 pub(super) fn set_mtu(state: &mut Observed, name: &IfName, mtu: u32) -> Result<(), MemoryError> {
     let link = get(state, name)?;
-    let wrong = || MemoryError::Mtu {
-        link: name.clone(),
-        mtu,
-    };
+    let wrong = || MemoryError::Mtu { link: name.clone(), mtu };
     if mtu < link.min_mtu.unwrap_or(0) || mtu > link.max_mtu.filter(|m| *m > 0).unwrap_or(u32::MAX) {
         return Err(wrong());
     }
     let base = link.base.clone().filter(|_| link.kind == LinkKind::Vlan);
-    if base
-        .and_then(|b| state.links.get(&b))
-        .and_then(|b| b.mtu)
-        .is_some_and(|limit| mtu > limit)
-    {
+    if base.and_then(|b| state.links.get(&b)).and_then(|b| b.mtu).is_some_and(|limit| mtu > limit) {
         return Err(wrong());
     }
     get(state, name)?.mtu = Some(mtu);

@@ -6,61 +6,42 @@ use crate::state::{Family, IfName, Observed, Route};
 use std::net::IpAddr;
 
 fn check(state: &Observed, route: &Route) -> Result<(), MemoryError> {
-    let direct = Direct::of(
-        state
-            .routes
-            .iter()
-            .filter(|r| !r.has_gateway() && r.family() == route.family()),
-    );
+    let direct = Direct::of(state.routes.iter().filter(|r| !r.has_gateway() && r.family() == route.family()));
     for hop in &route.next_hops {
         let Some(link) = state.links.get(&hop.dev) else {
-            return Err(MemoryError::NoLink {
-                link: hop.dev.clone(),
-            });
+            return Err(MemoryError::NoLink { link: hop.dev.clone() });
         };
         if !link.up && !link.ignored {
-            return Err(MemoryError::LinkDown {
-                link: hop.dev.clone(),
-            });
+            return Err(MemoryError::LinkDown { link: hop.dev.clone() });
         }
         if route.family() == Family::Ipv6 && !link.ipv6.enabled {
-            return Err(MemoryError::Ipv6Off {
-                link: hop.dev.clone(),
-            });
+            return Err(MemoryError::Ipv6Off { link: hop.dev.clone() });
         }
         if !link.ignored && !direct.reaches(state, hop) {
-            return Err(MemoryError::Gateway {
-                route: Box::new(route.clone()),
-            });
+            return Err(MemoryError::Gateway { route: Box::new(route.clone()) });
         }
     }
+    if !route.has_all_gateways() {
+        return Err(MemoryError::HopWithoutGateway { route: Box::new(route.clone()) });
+    }
     match route.source {
-        Some(source) if !is_local(state, source) => Err(MemoryError::Source {
-            route: Box::new(route.clone()),
-        }),
+        Some(source) if !is_local(state, source) => {
+            Err(MemoryError::Source { route: Box::new(route.clone()) })
+        }
         _ => Ok(()),
     }
 }
 
 pub(in crate::plan) fn is_local(state: &Observed, ip: IpAddr) -> bool {
     let family = Family::of(&ip);
-    state
-        .links
-        .values()
-        .any(|l| l.ip(family).addresses.iter().any(|a| a.ip == ip))
+    state.links.values().any(|l| l.ip(family).addresses.iter().any(|a| a.ip == ip))
 }
 
 pub(super) fn add(state: &mut Observed, route: &Route, append: bool) -> Result<(), MemoryError> {
     check(state, route)?;
     let key = route.key();
-    if state
-        .routes
-        .iter()
-        .any(|r| if append { r == route } else { r.key() == key })
-    {
-        return Err(MemoryError::RouteExists {
-            route: Box::new(route.clone()),
-        });
+    if state.routes.iter().any(|r| if append { r == route } else { r.key() == key }) {
+        return Err(MemoryError::RouteExists { route: Box::new(route.clone()) });
     }
     state.routes.push(route.clone());
     Ok(())
@@ -82,9 +63,7 @@ pub(super) fn delete(state: &mut Observed, route: &Route) -> Result<(), MemoryEr
             state.routes.remove(at);
             Ok(())
         }
-        None => Err(MemoryError::NoRoute {
-            route: Box::new(route.clone()),
-        }),
+        None => Err(MemoryError::NoRoute { route: Box::new(route.clone()) }),
     }
 }
 
@@ -108,6 +87,7 @@ pub(super) fn drop_family(state: &mut Observed, link: &IfName, family: Family) {
             Family::Ipv4 if links.contains_key(link) => route.next_hops.iter().any(|hop| lives(&hop.dev)),
             _ => {
                 route.next_hops.retain(|hop| hop.dev != *link);
+                route.settle_hops();
                 !route.next_hops.is_empty()
             }
         }

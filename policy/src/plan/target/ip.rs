@@ -4,7 +4,8 @@ use super::Merge;
 use crate::plan::error::ProblemKind;
 use crate::plan::memory::{is_fixed, place};
 use crate::state::{
-    Address, AddressProtocol, DesiredAddress, DesiredIp, DesiredLink, Family, Ip, LinkKind, LinkState,
+    AcceptRa, Address, AddressProtocol, DesiredAddress, DesiredIp, DesiredLink, Family, Ip, LinkKind,
+    LinkState,
 };
 
 impl Merge<'_> {
@@ -27,22 +28,17 @@ impl Merge<'_> {
         let Some(found) = self.observed.links.get(&doc.name).map(|l| l.ip(family)) else {
             for (field, said, who) in fields(wanted) {
                 if said == Some(true) {
-                    let kind = ProblemKind::NotAutomatic {
-                        name: doc.name.clone(),
-                        who,
-                    };
+                    let kind = ProblemKind::NotAutomatic { name: doc.name.clone(), who };
                     self.link_problem(doc, &format!("{family}.{field}"), kind);
                 }
             }
             return;
         };
         for (field, said, who) in fields(wanted) {
-            let holds = found.is_auto() || (field == "autoconf" && found.accept_ra == Some(true));
+            let holds = found.is_auto()
+                || (field == "autoconf" && found.accept_ra.is_some_and(|ra| ra != AcceptRa::Off));
             if said == Some(true) && !holds {
-                let kind = ProblemKind::NotAutomatic {
-                    name: doc.name.clone(),
-                    who,
-                };
+                let kind = ProblemKind::NotAutomatic { name: doc.name.clone(), who };
                 self.link_problem(doc, &format!("{family}.{field}"), kind);
             }
         }
@@ -50,10 +46,7 @@ impl Merge<'_> {
 }
 
 fn fields(ip: &DesiredIp) -> [(&'static str, Option<bool>, &'static str); 2] {
-    [
-        ("dhcp", ip.dhcp, "DHCP"),
-        ("autoconf", ip.autoconf, "router advertisements"),
-    ]
+    [("dhcp", ip.dhcp, "DHCP"), ("autoconf", ip.autoconf, "router advertisements")]
 }
 
 fn merge_ip(ip: &mut Ip, wanted: &DesiredIp, family: Family, kind: &LinkKind) {
@@ -96,7 +89,7 @@ fn stop_automatic(ip: &mut Ip, wanted: &DesiredIp, family: Family) {
     }
     (ip.dhcp, ip.autoconf) = (false, false);
     if family == Family::Ipv6 {
-        ip.accept_ra = Some(false);
+        ip.accept_ra = Some(AcceptRa::Off);
         ip.addresses.retain(|a| !a.is_dynamic() || listed(wanted, a));
     }
     if wanted.addresses.is_some() {
@@ -108,11 +101,7 @@ fn stop_automatic(ip: &mut Ip, wanted: &DesiredIp, family: Family) {
 }
 
 fn listed(wanted: &DesiredIp, address: &Address) -> bool {
-    wanted
-        .addresses
-        .iter()
-        .flatten()
-        .any(|a| a.ip == address.ip && a.prefix == address.prefix)
+    wanted.addresses.iter().flatten().any(|a| a.ip == address.ip && a.prefix == address.prefix)
 }
 
 /// The addresses in the order the kernel will keep them: as listed, with those that are not Berth's left after
@@ -149,9 +138,7 @@ pub(in crate::plan) fn arrange(
         if wanted.iter().any(|w| w.same(address)) {
             after = Some(address);
         } else if keeps(address) {
-            let at = after
-                .and_then(|a| wanted.iter().position(|w| w.same(a)))
-                .map_or(0, |i| i + 1);
+            let at = after.and_then(|a| wanted.iter().position(|w| w.same(a))).map_or(0, |i| i + 1);
             wanted.insert(at, address.clone());
             after = Some(address);
         }

@@ -3,7 +3,8 @@
 use super::Merge;
 use crate::plan::error::ProblemKind;
 use crate::state::kind::BOND_MODE;
-use crate::state::{DesiredLink, IfName, Link, LinkKind, LinkState};
+use crate::state::option::Pointless;
+use crate::state::{DesiredLink, IfName, Link, LinkKind, LinkState, OptName, Options};
 
 impl Merge<'_> {
     pub(super) fn link(&mut self, doc: &DesiredLink) {
@@ -25,14 +26,9 @@ impl Merge<'_> {
         };
         let kind = link.kind.to_string();
         match &link.kind {
-            LinkKind::Other(_) => self.link_problem(
-                doc,
-                "state",
-                ProblemKind::Ignored {
-                    name: name.clone(),
-                    kind,
-                },
-            ),
+            LinkKind::Other(_) => {
+                self.link_problem(doc, "state", ProblemKind::Ignored { name: name.clone(), kind });
+            }
             LinkKind::Loopback => {
                 self.link_problem(doc, "state", ProblemKind::CantRemove { name: name.clone() });
             }
@@ -64,10 +60,7 @@ impl Merge<'_> {
         if let Some(found) = self.state.links.get(name) {
             let (kind, ignored) = (found.kind.clone(), found.ignored);
             if ignored {
-                let kind = ProblemKind::Ignored {
-                    name: name.clone(),
-                    kind: kind.to_string(),
-                };
+                let kind = ProblemKind::Ignored { name: name.clone(), kind: kind.to_string() };
                 self.link_problem(doc, "", kind);
                 return false;
             }
@@ -84,14 +77,7 @@ impl Merge<'_> {
         };
         if !kind.is_virtual() {
             let kind = kind.to_string();
-            self.link_problem(
-                doc,
-                "name",
-                ProblemKind::CantMake {
-                    name: name.clone(),
-                    kind,
-                },
-            );
+            self.link_problem(doc, "name", ProblemKind::CantMake { name: name.clone(), kind });
             return false;
         }
         self.make(doc, kind)
@@ -101,18 +87,10 @@ impl Merge<'_> {
         let spec = kind.spec();
         let before = self.problems.len();
         if !doc.name.is_kernel_name() {
-            self.link_problem(
-                doc,
-                "name",
-                ProblemKind::NameTooLong {
-                    name: doc.name.clone(),
-                },
-            );
+            self.link_problem(doc, "name", ProblemKind::NameTooLong { name: doc.name.clone() });
         }
         let section = spec.sections.first().copied().unwrap_or_default();
-        let missing = || ProblemKind::Missing {
-            kind: kind.to_string(),
-        };
+        let missing = || ProblemKind::Missing { kind: kind.to_string() };
         for path in spec.required {
             if !doc.options.keys().any(|o| o.as_str() == *path) {
                 self.link_problem(doc, &format!("{section}.{path}"), missing());
@@ -138,11 +116,7 @@ impl Merge<'_> {
 
     /// The other end comes into being with this one, up, as nobody can use one end alone.
     fn make_peer(&mut self, doc: &DesiredLink, peer: &IfName) {
-        let ours = self
-            .state
-            .links
-            .get(peer)
-            .map(|l| l.peer.as_ref() == Some(&doc.name));
+        let ours = self.state.links.get(peer).map(|l| l.peer.as_ref() == Some(&doc.name));
         match ours {
             Some(true) => {}
             _ if *peer == doc.name => self.other_peer(doc, peer),
@@ -160,10 +134,7 @@ impl Merge<'_> {
     }
 
     fn other_peer(&mut self, doc: &DesiredLink, peer: &IfName) {
-        let kind = ProblemKind::OtherPeer {
-            name: doc.name.clone(),
-            peer: peer.clone(),
-        };
+        let kind = ProblemKind::OtherPeer { name: doc.name.clone(), peer: peer.clone() };
         self.link_problem(doc, "veth.peer", kind);
     }
 
@@ -214,6 +185,26 @@ impl Merge<'_> {
             link.base.clone_from(&doc.base);
         }
         merge_options(link, doc);
+        self.drop_pointless(doc);
+    }
+
+    /// Options that mean nothing with the others, such as those of another mode: what the document asks for is
+    /// refused, what was only there is let go.
+    fn drop_pointless(&mut self, doc: &DesiredLink) {
+        let Some(link) = self.state.links.get_mut(&doc.name) else { return };
+        let spec = link.kind.spec();
+        let section = spec.sections.first().copied().unwrap_or_default();
+        let why = |options: &Options, name: OptName| spec.option(name.as_str())?.pointless(options);
+        let found: Vec<(OptName, Pointless)> =
+            link.options.keys().filter_map(|name| Some((*name, why(&link.options, *name)?))).collect();
+        for (name, why) in found {
+            let Some(link) = self.state.links.get_mut(&doc.name) else { return };
+            let dropped = link.options.remove(&name);
+            let shown = self.observed.links.get(&doc.name).and_then(|link| link.options.get(&name));
+            if doc.options.contains_key(&name) && shown != dropped.as_ref() {
+                self.link_problem(doc, &format!("{section}.{}", name.as_str()), ProblemKind::Pointless(why));
+            }
+        }
     }
 
     /// What a loopback is shown with may be said again.
@@ -236,22 +227,14 @@ impl Merge<'_> {
         // The permanent one: a card under a bond may bear another card's.
         let mac = source.and_then(|l| l.permanent_mac.or(l.mac));
         if mac.is_none() {
-            self.link_problem(
-                doc,
-                "copy-mac-from",
-                ProblemKind::NoMacToCopy { from: from.clone() },
-            );
+            self.link_problem(doc, "copy-mac-from", ProblemKind::NoMacToCopy { from: from.clone() });
         }
         mac
     }
 }
 
 fn other_kind(name: &IfName, wanted: &LinkKind, found: &LinkKind) -> ProblemKind {
-    ProblemKind::OtherKind {
-        name: name.clone(),
-        wanted: wanted.to_string(),
-        found: found.to_string(),
-    }
+    ProblemKind::OtherKind { name: name.clone(), wanted: wanted.to_string(), found: found.to_string() }
 }
 
 fn merge_options(link: &mut Link, doc: &DesiredLink) {
@@ -264,11 +247,8 @@ fn merge_options(link: &mut Link, doc: &DesiredLink) {
         link.options.clear();
     }
     for (name, wanted) in &doc.options {
-        let close = link
-            .options
-            .get(name)
-            .zip(spec.option(name.as_str()))
-            .is_some_and(|(f, s)| s.same(wanted, f));
+        let close =
+            link.options.get(name).zip(spec.option(name.as_str())).is_some_and(|(f, s)| s.same(wanted, f));
         if !close {
             link.options.insert(*name, wanted.clone());
         }

@@ -4,7 +4,7 @@ use super::Merge;
 use crate::plan::error::ProblemKind;
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::{
-    Desired, DesiredIp, DesiredLink, Family, IfName, LinkState, OptValue, Port, PortEntry, Ports,
+    Desired, DesiredIp, DesiredLink, Family, IfName, LinkState, OptName, OptValue, Port, PortEntry, Ports,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +20,7 @@ impl Merge<'_> {
         let mut claims = Claims::new();
         let present = |d: &&DesiredLink| matches!(d.state, LinkState::Up | LinkState::Down);
         for doc in desired.links.iter().filter(present) {
-            if let Some(ports) = doc
-                .ports
-                .as_ref()
-                .filter(|_| self.state.links.contains_key(&doc.name))
-            {
+            if let Some(ports) = doc.ports.as_ref().filter(|_| self.state.links.contains_key(&doc.name)) {
                 self.port_list(doc, ports, holds.get(&doc.name), &mut claims);
             }
         }
@@ -44,10 +40,7 @@ impl Merge<'_> {
         let mut holds: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for link in self.observed.links.values() {
             if let Some(controller) = &link.controller {
-                holds
-                    .entry(controller.clone())
-                    .or_default()
-                    .push(link.name.clone());
+                holds.entry(controller.clone()).or_default().push(link.name.clone());
             }
         }
         holds
@@ -55,11 +48,8 @@ impl Merge<'_> {
 
     fn release(&mut self, ports: Vec<IfName>, controller: &IfName) {
         for port in ports {
-            if let Some(link) = self
-                .state
-                .links
-                .get_mut(&port)
-                .filter(|l| l.controller.as_ref() == Some(controller))
+            if let Some(link) =
+                self.state.links.get_mut(&port).filter(|l| l.controller.as_ref() == Some(controller))
             {
                 link.controller = None;
                 link.port = Port::default();
@@ -77,33 +67,19 @@ impl Merge<'_> {
         let Some(list) = &ports.list else { return };
         let listed: BTreeSet<_> = list.iter().map(|e| &e.name).collect();
         if !ports.allow_extra {
-            let extra = held
-                .into_iter()
-                .flatten()
-                .filter(|p| !listed.contains(p))
-                .cloned()
-                .collect();
+            let extra = held.into_iter().flatten().filter(|p| !listed.contains(p)).cloned().collect();
             self.release(extra, &doc.name);
         }
         for (i, entry) in list.iter().enumerate() {
             let field = format!("{}.port[{i}]", section(doc, self));
             if let Some((first, _)) = claims.get(&entry.name) {
-                let kind = ProblemKind::Overbooked {
-                    port: entry.name.clone(),
-                    first: (*first).clone(),
-                };
+                let kind = ProblemKind::Overbooked { port: entry.name.clone(), first: (*first).clone() };
                 self.link_problem(doc, &field, kind);
                 continue;
             }
-            claims.insert(
-                &entry.name,
-                (&doc.name, format!("interfaces[{}].{field}", doc.index)),
-            );
+            claims.insert(&entry.name, (&doc.name, format!("interfaces[{}].{field}", doc.index)));
             // A card that is to be absent stays on the host, but not for use.
-            let absent = self
-                .docs
-                .get(&entry.name)
-                .is_some_and(|d| d.state == LinkState::Absent);
+            let absent = self.docs.get(&entry.name).is_some_and(|d| d.state == LinkState::Absent);
             if absent || entry.name == doc.name || !self.state.links.contains_key(&entry.name) {
                 let (controller, port) = (doc.name.clone(), entry.name.clone());
                 self.link_problem(doc, &field, ProblemKind::UnknownPort { controller, port });
@@ -115,10 +91,7 @@ impl Merge<'_> {
 
     fn attach(&mut self, controller: &IfName, entry: &PortEntry) {
         // Ports come up with their controller unless their own entry says otherwise.
-        let down = self
-            .docs
-            .get(&entry.name)
-            .is_some_and(|d| d.state == LinkState::Down);
+        let down = self.docs.get(&entry.name).is_some_and(|d| d.state == LinkState::Down);
         let Some(link) = self.state.links.get_mut(&entry.name) else {
             return;
         };
@@ -127,9 +100,7 @@ impl Merge<'_> {
             link.port = Port::default();
         }
         link.up |= !down && !link.ignored;
-        link.port
-            .options
-            .extend(entry.options.iter().map(|(k, v)| (*k, v.clone())));
+        link.port.options.extend(entry.options.iter().map(|(k, v)| (*k, v.clone())));
         if let Some(vlan) = &entry.vlan {
             link.port.vlan = vlan.clone();
         }
@@ -142,10 +113,7 @@ impl Merge<'_> {
         match (wanted, listed) {
             (Some(wanted), Some((by, _))) if wanted == *by => {}
             (_, Some((by, path))) => {
-                let kind = ProblemKind::Listed {
-                    controller: (*by).clone(),
-                    path: path.clone(),
-                };
+                let kind = ProblemKind::Listed { controller: (*by).clone(), path: path.clone() };
                 self.link_problem(doc, "controller", kind);
             }
             (None, None) => {
@@ -160,20 +128,12 @@ impl Merge<'_> {
 
     fn join(&mut self, doc: &DesiredLink, wanted: &IfName) {
         let Some(controller) = self.state.links.get(wanted) else {
-            self.link_problem(
-                doc,
-                "controller",
-                ProblemKind::UnknownController { name: wanted.clone() },
-            );
+            self.link_problem(doc, "controller", ProblemKind::UnknownController { name: wanted.clone() });
             return;
         };
         let kind = controller.kind.clone();
         let ignored = controller.ignored;
-        let already = self
-            .state
-            .links
-            .get(&doc.name)
-            .is_some_and(|l| l.controller.as_ref() == Some(wanted));
+        let already = self.state.links.get(&doc.name).is_some_and(|l| l.controller.as_ref() == Some(wanted));
         let exact = self
             .docs
             .get(wanted)
@@ -183,41 +143,54 @@ impl Merge<'_> {
             return;
         }
         if ignored || kind.spec().ports == PortStyle::None {
-            let kind = ProblemKind::NotAController {
-                name: wanted.clone(),
-                kind: kind.to_string(),
-            };
+            let kind = ProblemKind::NotAController { name: wanted.clone(), kind: kind.to_string() };
             self.link_problem(doc, "controller", kind);
         } else if exact.is_some() {
             let (controller, port) = (wanted.clone(), doc.name.clone());
             self.link_problem(doc, "controller", ProblemKind::NotListed { controller, port });
         } else {
-            let entry = PortEntry {
-                name: doc.name.clone(),
-                options: Default::default(),
-                vlan: None,
-            };
+            let entry = PortEntry { name: doc.name.clone(), options: Default::default(), vlan: None };
             self.attach(wanted, &entry);
         }
     }
 
     fn port_config(&mut self, doc: &DesiredLink, ports: &Ports) {
         for (name, options) in &ports.config {
-            let port = self
-                .state
-                .links
-                .get_mut(name)
-                .filter(|l| l.controller.as_ref() == Some(&doc.name));
+            let port = self.state.links.get_mut(name).filter(|l| l.controller.as_ref() == Some(&doc.name));
             match port {
-                Some(port) => port
-                    .port
-                    .options
-                    .extend(options.iter().map(|(k, v)| (*k, v.clone()))),
+                Some(port) => port.port.options.extend(options.iter().map(|(k, v)| (*k, v.clone()))),
                 None => {
                     let field = format!("{}.ports-config", section(doc, self));
                     self.link_problem(doc, &field, ProblemKind::NotAPort { port: name.clone() });
                 }
             }
+        }
+        self.drop_pointless_of_ports(doc, ports);
+    }
+
+    /// As for links: options of ports that mean nothing under this controller.
+    fn drop_pointless_of_ports(&mut self, doc: &DesiredLink, ports: &Ports) {
+        let Some(controller) = self.state.links.get(&doc.name) else { return };
+        let (spec, options) = (controller.kind.spec(), controller.options.clone());
+        let why = |name: &OptName| spec.port_option(name.as_str())?.pointless(&options);
+        let mut refused = Vec::new();
+        for port in self.state.links.values_mut().filter(|l| l.controller.as_ref() == Some(&doc.name)) {
+            let asked = ports.config.get(&port.name);
+            port.port.options.retain(|name, _| match why(name) {
+                Some(why) => {
+                    refused.extend(asked.filter(|asked| asked.contains_key(name)).map(|_| (*name, why)));
+                    false
+                }
+                None => true,
+            });
+        }
+        let section = section(doc, self);
+        for (name, why) in refused {
+            self.link_problem(
+                doc,
+                &format!("{section}.ports-config.{}", name.as_str()),
+                ProblemKind::Pointless(why),
+            );
         }
     }
 
@@ -228,12 +201,7 @@ impl Merge<'_> {
             let list = doc.ports.as_ref().and_then(|p| p.list.as_ref());
             list.is_some_and(|l| l.iter().any(|e| e.vlan.is_some()))
         };
-        let bridges: BTreeSet<_> = desired
-            .links
-            .iter()
-            .filter(speaks)
-            .map(|d| d.name.clone())
-            .collect();
+        let bridges: BTreeSet<_> = desired.links.iter().filter(speaks).map(|d| d.name.clone()).collect();
         if bridges.is_empty() {
             return;
         }
@@ -259,35 +227,21 @@ impl Merge<'_> {
     pub(super) fn ports_without_ip(&mut self, desired: &Desired) {
         for doc in &desired.links {
             let asks = |ip: &DesiredIp| {
-                let addresses = ip
-                    .addresses
-                    .as_ref()
-                    .is_some_and(|list| list.iter().any(|a| !is_link_local(a)));
+                let addresses =
+                    ip.addresses.as_ref().is_some_and(|list| list.iter().any(|a| !is_link_local(a)));
                 addresses || ip.dhcp == Some(true) || ip.autoconf == Some(true)
             };
             let Some((controller, kind)) = self.addressless(&doc.name) else {
                 continue;
             };
-            let held = self
-                .observed
-                .links
-                .get(&doc.name)
-                .and_then(|l| l.controller.as_ref())
-                == Some(&controller);
+            let held =
+                self.observed.links.get(&doc.name).and_then(|l| l.controller.as_ref()) == Some(&controller);
             for family in Family::BOTH {
                 // Said of a port that has them already, it is what was shown.
                 let same = held && self.same_addresses(&doc.name, family);
                 if doc.ip(family).is_some_and(asks) && !same {
                     let (port, controller) = (doc.name.clone(), controller.clone());
-                    self.link_problem(
-                        doc,
-                        family.as_str(),
-                        ProblemKind::IpOnPort {
-                            port,
-                            controller,
-                            kind,
-                        },
-                    );
+                    self.link_problem(doc, family.as_str(), ProblemKind::IpOnPort { port, controller, kind });
                 }
             }
         }
@@ -296,12 +250,7 @@ impl Merge<'_> {
             .links
             .values()
             .filter(|l| l.controller.is_some() && !l.ignored)
-            .filter(|l| {
-                self.observed
-                    .links
-                    .get(&l.name)
-                    .is_some_and(|o| o.controller != l.controller)
-            })
+            .filter(|l| self.observed.links.get(&l.name).is_some_and(|o| o.controller != l.controller))
             .map(|l| l.name.clone())
             .collect();
         for port in fresh {
@@ -319,11 +268,7 @@ impl Merge<'_> {
     fn addressless(&self, port: &IfName) -> Option<(IfName, &'static str)> {
         let controller = self.state.links.get(port)?.controller.as_ref()?;
         let kind = &self.state.links.get(controller)?.kind;
-        if kind.ports_have_ip() {
-            None
-        } else {
-            Some((controller.clone(), kind.spec_name()))
-        }
+        if kind.ports_have_ip() { None } else { Some((controller.clone(), kind.spec_name())) }
     }
 
     fn strip(&mut self, port: &IfName) {
@@ -340,20 +285,12 @@ impl Merge<'_> {
         link.ipv4.dhcp = false;
         link.ipv6.addresses.retain(|a| a.is_foreign());
         if renewed && !off {
-            let path = self
-                .docs
-                .get(&controller)
-                .map_or(String::new(), |d| format!("interfaces[{}]", d.index));
-            let path = self
-                .docs
-                .get(port)
-                .map_or(path, |d| format!("interfaces[{}]", d.index));
+            let path =
+                self.docs.get(&controller).map_or(String::new(), |d| format!("interfaces[{}]", d.index));
+            let path = self.docs.get(port).map_or(path, |d| format!("interfaces[{}]", d.index));
             self.problem(
                 path,
-                ProblemKind::DynamicOnPort {
-                    port: port.clone(),
-                    controller: controller.clone(),
-                },
+                ProblemKind::DynamicOnPort { port: port.clone(), controller: controller.clone() },
             );
         }
         self.moved.insert(port.clone(), controller);
@@ -365,12 +302,6 @@ fn is_link_local(address: &crate::state::DesiredAddress) -> bool {
 }
 
 fn section(doc: &DesiredLink, merge: &Merge<'_>) -> &'static str {
-    let kind = merge
-        .state
-        .links
-        .get(&doc.name)
-        .map(|l| l.kind.clone())
-        .or(doc.kind.clone());
-    kind.and_then(|k| k.spec().sections.first().copied())
-        .unwrap_or("ports")
+    let kind = merge.state.links.get(&doc.name).map(|l| l.kind.clone()).or(doc.kind.clone());
+    kind.and_then(|k| k.spec().sections.first().copied()).unwrap_or("ports")
 }

@@ -2,7 +2,7 @@
 
 use super::Merge;
 use crate::state::route::MAIN_TABLE;
-use crate::state::{Desired, DesiredRule, Family, Rule};
+use crate::state::{Desired, DesiredRule, Family, Raw, Rule};
 use std::collections::BTreeSet;
 
 /// Where nmstate begins to give priorities: below the main table's rule (32766), above what people write.
@@ -53,17 +53,14 @@ fn rule(wish: &DesiredRule, family: Family, priority: u32) -> Rule {
         },
         action: wish.action,
         suppress_prefix_length: wish.suppress_prefix_length,
+        raw: Raw::default(),
     }
 }
 
 /// Whether a rule is the one wished for; a priority that wasn't said may be any. A mask of all ones is what the
 /// kernel adds to a mark.
 pub(in crate::plan) fn is(wish: &DesiredRule, found: &Rule) -> bool {
-    let wanted = rule(
-        wish,
-        wish.family.unwrap_or(Family::Ipv4),
-        wish.priority.unwrap_or(found.priority),
-    );
+    let wanted = rule(wish, wish.family.unwrap_or(Family::Ipv4), wish.priority.unwrap_or(found.priority));
     let mask = |r: &Rule| r.fwmark.map(|_| r.fwmask.unwrap_or(u32::MAX));
     let mut twin = found.clone();
     if mask(&wanted) == mask(found) {
@@ -87,8 +84,5 @@ pub(in crate::plan) fn matches(filter: &DesiredRule, rule: &Rule) -> bool {
         && agrees(filter.fwmask.as_ref(), rule.fwmask.as_ref())
         && agrees(filter.table.as_ref(), rule.table.as_ref())
         && agrees(filter.action.as_ref(), rule.action.as_ref())
-        && agrees(
-            filter.suppress_prefix_length.as_ref(),
-            rule.suppress_prefix_length.as_ref(),
-        )
+        && agrees(filter.suppress_prefix_length.as_ref(), rule.suppress_prefix_length.as_ref())
 }

@@ -1,14 +1,17 @@
 //! Links on links: orphans go with what they sit on, nothing sits on itself, MTUs fit.
 
 use super::Merge;
-use crate::plan::error::ProblemKind;
+use crate::plan::error::{Problem, ProblemKind};
 use crate::plan::memory::follows;
 use crate::plan::order::{Cycle, lowest_first};
-use crate::state::{Desired, IfName, LinkKind};
+use crate::state::kind::PortStyle;
+use crate::state::{Desired, IfName, Link, LinkKind};
+use std::collections::BTreeMap;
 
 impl Merge<'_> {
     pub(super) fn stack(&mut self) {
         self.orphans();
+        self.bases();
         match lowest_first(&self.state) {
             Ok(order) => self.follow_down(&order),
             Err(Cycle(names)) => {
@@ -22,63 +25,59 @@ impl Merge<'_> {
 
     /// What sits on a link that goes, goes too, unless the document wants it.
     fn orphans(&mut self) {
-        let mut missing: Vec<(IfName, IfName)> = Vec::new();
-        let mut above: std::collections::BTreeMap<&IfName, Vec<&IfName>> = Default::default();
+        for (name, base) in self.above_removed() {
+            let Some(link) = self.state.links.get(&name) else {
+                continue;
+            };
+            if let Some(doc) = self.wanted(&name).cloned() {
+                let field = format!("{}.base-iface", section(link));
+                self.link_problem(&doc, &field, ProblemKind::BaseAbsent { base });
+                continue;
+            }
+            let has_ports = link.kind.spec().ports != PortStyle::None;
+            self.state.links.remove(&name);
+            let ports =
+                self.state.links.values_mut().filter(|p| has_ports && p.controller.as_ref() == Some(&name));
+            ports.for_each(|port| port.controller = None);
+            self.removed.insert(name);
+        }
+    }
+
+    /// All that sits on what is removed, however high, each with what it sits on.
+    fn above_removed(&self) -> Vec<(IfName, IfName)> {
+        let mut above: BTreeMap<&IfName, Vec<&IfName>> = BTreeMap::new();
         for link in self.state.links.values() {
             if let Some(base) = &link.base {
                 above.entry(base).or_default().push(&link.name);
-                let observed =
-                    self.observed.links.get(&link.name).and_then(|l| l.base.as_ref()) == Some(base);
-                // A base that was unknown when it was observed (another namespace) is nobody's business.
-                let unseen = observed && !self.observed.links.contains_key(base);
-                if !self.state.links.contains_key(base) && !self.removed.contains(base) && !unseen {
-                    missing.push((link.name.clone(), base.clone()));
-                }
             }
         }
-        let mut going: Vec<IfName> = self.removed.iter().cloned().collect();
-        let mut orphans = Vec::new();
+        let mut going: Vec<&IfName> = self.removed.iter().collect();
+        let mut found = Vec::new();
         while let Some(name) = going.pop() {
-            for upper in above.get(&name).into_iter().flatten() {
-                orphans.push(((*upper).clone(), name.clone()));
-                going.push((*upper).clone());
+            for upper in above.get(name).into_iter().flatten() {
+                found.push(((*upper).clone(), name.clone()));
+                going.push(upper);
             }
         }
-        for (name, base) in orphans {
-            if let Some(doc) = self.wanted(&name).cloned() {
-                let section = doc_section(&self.state.links.get(&name).map(|l| l.kind.clone()));
-                self.link_problem(
-                    &doc,
-                    &format!("{section}.base-iface"),
-                    ProblemKind::BaseAbsent { base },
-                );
-            } else {
-                let port_of: Vec<_> = self.state.links.remove(&name).into_iter().collect();
-                for link in port_of
-                    .iter()
-                    .filter(|l| l.kind.spec().ports != crate::state::kind::PortStyle::None)
-                {
-                    for port in self
-                        .state
-                        .links
-                        .values_mut()
-                        .filter(|p| p.controller.as_ref() == Some(&link.name))
-                    {
-                        port.controller = None;
-                    }
-                }
-                self.removed.insert(name);
-            }
-        }
-        for (name, base) in missing {
-            let path = match self.docs.get(&name) {
-                Some(doc) => {
-                    let section = doc_section(&self.state.links.get(&name).map(|l| l.kind.clone()));
-                    format!("interfaces[{}].{section}.base-iface", doc.index)
-                }
-                None => format!("interfaces ({name})"),
+        found
+    }
+
+    /// A base has to be there; one that was unknown when it was observed (another namespace) is nobody's business.
+    fn bases(&mut self) {
+        let missing = |link: &&Link| {
+            let Some(base) = &link.base else { return false };
+            let was = self.observed.links.get(&link.name).and_then(|l| l.base.as_ref()) == Some(base);
+            let unseen = was && !self.observed.links.contains_key(base);
+            !self.state.links.contains_key(base) && !self.removed.contains(base) && !unseen
+        };
+        let missing: Vec<Link> = self.state.links.values().filter(missing).cloned().collect();
+        for link in missing {
+            let path = match self.docs.get(&link.name) {
+                Some(doc) => format!("interfaces[{}].{}.base-iface", doc.index, section(&link)),
+                None => format!("interfaces ({})", link.name),
             };
-            self.problem(path, ProblemKind::UnknownBase { base });
+            self.problems
+                .extend(link.base.map(|base| Problem { path, kind: ProblemKind::UnknownBase { base } }));
         }
     }
 
@@ -113,17 +112,9 @@ impl Merge<'_> {
                 continue;
             }
             // A maximum of 0 means that there is none.
-            let (min, max) = (
-                link.min_mtu.unwrap_or(0),
-                link.max_mtu.filter(|m| *m > 0).unwrap_or(u32::MAX),
-            );
+            let (min, max) = (link.min_mtu.unwrap_or(0), link.max_mtu.filter(|m| *m > 0).unwrap_or(u32::MAX));
             let kind = if mtu < min || mtu > max {
-                ProblemKind::MtuRange {
-                    name: doc.name.clone(),
-                    mtu,
-                    min,
-                    max,
-                }
+                ProblemKind::MtuRange { name: doc.name.clone(), mtu, min, max }
             } else if mtu < 1280 && link.ipv6.enabled {
                 ProblemKind::MtuIpv6 { mtu }
             } else {
@@ -131,11 +122,15 @@ impl Merge<'_> {
             };
             self.link_problem(doc, "mtu", kind);
         }
-        let Ok(order) = lowest_first(&self.state) else {
-            return;
-        };
+        if let Ok(order) = lowest_first(&self.state) {
+            self.mtus_of_vlans(&order);
+        }
+    }
+
+    /// A vlan is never larger than what it sits on.
+    fn mtus_of_vlans(&mut self, order: &[IfName]) {
         for name in order {
-            let Some(link) = self.state.links.get(&name).filter(|l| l.kind == LinkKind::Vlan) else {
+            let Some(link) = self.state.links.get(name).filter(|l| l.kind == LinkKind::Vlan) else {
                 continue;
             };
             let Some(base) = link.base.as_ref().and_then(|b| self.state.links.get(b)) else {
@@ -148,11 +143,11 @@ impl Merge<'_> {
                 continue;
             }
             let base = base.name.clone();
-            match self.docs.get(&name).copied().filter(|d| d.mtu.is_some()) {
+            match self.docs.get(name).copied().filter(|d| d.mtu.is_some()) {
                 Some(doc) => self.link_problem(doc, "mtu", ProblemKind::MtuBase { mtu, base, base_mtu }),
                 // The kernel shrinks vlans along with what they sit on.
                 None => {
-                    if let Some(link) = self.state.links.get_mut(&name) {
+                    if let Some(link) = self.state.links.get_mut(name) {
                         link.mtu = Some(base_mtu);
                     }
                 }
@@ -161,8 +156,6 @@ impl Merge<'_> {
     }
 }
 
-fn doc_section(kind: &Option<LinkKind>) -> &'static str {
-    kind.as_ref()
-        .and_then(|k| k.spec().sections.first().copied())
-        .unwrap_or("link")
+fn section(link: &Link) -> &'static str {
+    link.kind.spec().sections.first().copied().unwrap_or("link")
 }

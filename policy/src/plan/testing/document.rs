@@ -20,9 +20,7 @@ pub(super) fn document(dice: &mut Dice<'_>, host: &Observed) -> Value {
     let interfaces: Vec<Value> = links.into_iter().map(|(_, link)| link).collect();
     let mut out = Map::new();
     out.insert("interfaces".into(), json!(interfaces));
-    let routes: Vec<Value> = (0..dice.roll(4))
-        .map(|_| route(dice, host, &interfaces))
-        .collect();
+    let routes: Vec<Value> = (0..dice.roll(4)).map(|_| route(dice, host, &interfaces)).collect();
     out.insert("routes".into(), json!({"config": routes}));
     let rules: Vec<Value> = (0..dice.roll(3)).map(|_| rule(dice)).collect();
     out.insert("route-rules".into(), json!({"config": rules}));
@@ -55,10 +53,7 @@ fn link(dice: &mut Dice<'_>, host: &Observed, name: &str, kind: &str) -> Value {
         out.insert("mac-address".into(), json!(format!("02:00:00:00:01:{last:02}")));
     }
     if dice.once_in(6) {
-        out.insert(
-            "description".into(),
-            json!(*dice.pick(&["", "uplink", "storage"])),
-        );
+        out.insert("description".into(), json!(*dice.pick(&["", "uplink", "storage"])));
     }
     if let Some((key, section)) = section(dice, host, kind, name) {
         out.insert(key.into(), section);
@@ -102,10 +97,7 @@ fn section(dice: &mut Dice<'_>, host: &Observed, kind: &str, name: &str) -> Opti
                 _ => json!({"name": name}),
             };
             let ports: Vec<_> = ports(dice).into_iter().map(|p| port(dice, p)).collect();
-            (
-                "bridge",
-                json!({"options": {"stp": {"enabled": dice.once_in(2)}}, "port": ports}),
-            )
+            ("bridge", json!({"options": {"stp": {"enabled": dice.once_in(2)}}, "port": ports}))
         }
         "bond" => {
             let mode = *dice.pick(&["active-backup", "802.3ad"]);
@@ -113,20 +105,16 @@ fn section(dice: &mut Dice<'_>, host: &Observed, kind: &str, name: &str) -> Opti
                 "802.3ad" => json!({"miimon": 100, "lacp_rate": *dice.pick(&["slow", "fast"])}),
                 _ => json!({"miimon": *dice.pick(&[100, 140])}),
             };
-            (
-                "link-aggregation",
-                json!({"mode": mode, "options": options, "port": ports(dice)}),
-            )
+            ("link-aggregation", json!({"mode": mode, "options": options, "port": ports(dice)}))
         }
         "vlan" => {
             let usual = if name == "vlan10" { 10 } else { 20 };
             let id = if dice.once_in(5) { 30 } else { usual };
             ("vlan", json!({"base-iface": base(dice), "id": id}))
         }
-        "mac-vlan" => (
-            "mac-vlan",
-            json!({"base-iface": base(dice), "mode": *dice.pick(&["bridge", "vepa"])}),
-        ),
+        "mac-vlan" => {
+            ("mac-vlan", json!({"base-iface": base(dice), "mode": *dice.pick(&["bridge", "vepa"])}))
+        }
         "vrf" => ("vrf", json!({"route-table-id": 1000, "port": ports(dice)})),
         "veth" => ("veth", json!({"peer": "vb0"})),
         _ => return None,
@@ -145,10 +133,8 @@ fn ip(dice: &mut Dice<'_>, family: Family) -> Value {
             list.push(address);
         }
     }
-    let list: Vec<Value> = list
-        .iter()
-        .map(|a| json!({"ip": a.ip.to_string(), "prefix-length": a.prefix}))
-        .collect();
+    let list: Vec<Value> =
+        list.iter().map(|a| json!({"ip": a.ip.to_string(), "prefix-length": a.prefix})).collect();
     let mut out = json!({"enabled": true, "address": list});
     if let (true, Some(map)) = (dice.once_in(2), out.as_object_mut()) {
         map.insert("dhcp".into(), json!(false));
@@ -169,21 +155,11 @@ fn route(dice: &mut Dice<'_>, host: &Observed, interfaces: &[Value]) -> Value {
     if dice.once_in(8) {
         return json!({"destination": to, "route-type": "blackhole"});
     }
-    let said = dice.pick(if interfaces.is_empty() {
-        &[Value::Null]
-    } else {
-        interfaces
-    });
+    let said = dice.pick(if interfaces.is_empty() { &[Value::Null] } else { interfaces });
     let name = said["name"].as_str().unwrap_or("eth0");
     let pointer = format!("/{family}/address/0/ip");
-    let own = said
-        .pointer(&pointer)
-        .and_then(Value::as_str)
-        .and_then(|ip| ip.parse().ok());
-    let there = host
-        .link(name)
-        .and_then(|l| l.ip(family).addresses.first())
-        .map(|a| a.ip);
+    let own = said.pointer(&pointer).and_then(Value::as_str).and_then(|ip| ip.parse().ok());
+    let there = host.link(name).and_then(|l| l.ip(family).addresses.first()).map(|a| a.ip);
     let prefix = if family == Family::Ipv4 { 24 } else { 64 };
     let subnet = own.or(there).map(|ip| Address::new(ip, prefix).subnet());
     let mut out = json!({"destination": to, "next-hop-interface": name});

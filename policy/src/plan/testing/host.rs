@@ -1,12 +1,12 @@
 //! A host: bare cards, then steps as they fall; what the kernel would refuse doesn't happen.
 
 use super::{CARDS, Dice};
-use crate::plan::{Step, memory};
+use crate::plan::{NewLink, Step, memory};
 use crate::state::option::{OptValue, Options};
 use crate::state::route::MAIN_TABLE;
 use crate::state::{
-    Address, Dns, Family, IfName, Lifetime, Link, LinkKind, Mac, NextHop, Observed, Route, RouteProtocol,
-    RouteType, Rule,
+    Address, Dns, Family, IfName, Lifetime, Link, LinkKind, Mac, NextHop, Observed, Raw, Route,
+    RouteProtocol, RouteType, Rule,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,20 +14,13 @@ pub(super) fn host(dice: &mut Dice<'_>) -> Observed {
     let mut host = Observed {
         hostname: Some("host".into()),
         // As from a lease: it runs, and nobody configured it.
-        running_dns: Dns {
-            servers: vec!["192.0.2.1".into()],
-            ..Dns::default()
-        },
+        running_dns: Dns { servers: vec!["192.0.2.1".into()], ..Dns::default() },
         ..Observed::default()
     };
     let mut lo = Link::new(name("lo"), LinkKind::Loopback);
     (lo.up, lo.mtu) = (true, Some(65536));
-    lo.ipv4
-        .addresses
-        .push(Address::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8));
-    lo.ipv6
-        .addresses
-        .push(Address::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 128));
+    lo.ipv4.addresses.push(Address::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8));
+    lo.ipv6.addresses.push(Address::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 128));
     host.insert(lo);
     for (i, card) in CARDS.iter().enumerate() {
         let mut link = Link::new(name(card), LinkKind::Ethernet);
@@ -36,16 +29,17 @@ pub(super) fn host(dice: &mut Dice<'_>) -> Observed {
         (link.mac, link.permanent_mac) = (Some(mac), Some(mac));
         (link.mtu, link.min_mtu, link.max_mtu) = (Some(1500), Some(68), Some(9216));
         link.up = !dice.once_in(5);
-        link.ipv6.addresses.push(Address::new(
-            IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last.into())),
-            64,
-        ));
+        link.ipv6
+            .addresses
+            .push(Address::new(IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last.into())), 64));
         host.insert(link);
     }
     for _ in 0..dice.roll(24) {
         let step = step(dice, &host);
         // What the kernel refuses has not happened.
         let _ = memory::apply(&mut host, &step);
+        // A kernel says the MTU of every link; memory doesn't know what it would give one that sits on nothing.
+        host.links.values_mut().for_each(|link| link.mtu = link.mtu.or(Some(1500)));
     }
     if dice.once_in(3) {
         host.dns.servers = vec!["192.0.2.2".into()];
@@ -86,35 +80,19 @@ fn step(dice: &mut Dice<'_>, host: &Observed) -> Step {
             let family = *dice.pick(&Family::BOTH);
             let mut address = address(dice, family);
             if dice.once_in(6) {
-                address.lifetime = Some(Lifetime {
-                    valid: 3600,
-                    preferred: 1800,
-                });
+                address.lifetime = Some(Lifetime { valid: 3600, preferred: 1800 });
             }
-            Step::AddAddress {
-                link: some_link(dice, host),
-                address,
-            }
+            Step::AddAddress { link: some_link(dice, host), address }
         }
         4 | 5 => create(dice, host),
         6 => {
             let controllers: Vec<_> = ["br0", "br1", "bond0", "vrf0"].iter().map(|n| name(n)).collect();
-            Step::Attach {
-                link: some_link(dice, host),
-                controller: dice.pick(&controllers).clone(),
-            }
+            Step::Attach { link: some_link(dice, host), controller: dice.pick(&controllers).clone() }
         }
-        7 | 8 => Step::AddRoute {
-            route: route(dice, host),
-        },
+        7 | 8 => Step::AddRoute { route: route(dice, host) },
         _ => match dice.roll(3) {
-            0 => Step::SetUp {
-                link: some_link(dice, host),
-            },
-            1 => Step::SetMtu {
-                link: some_link(dice, host),
-                mtu: *dice.pick(&[1500, 1400, 9000]),
-            },
+            0 => Step::SetUp { link: some_link(dice, host) },
+            1 => Step::SetMtu { link: some_link(dice, host), mtu: *dice.pick(&[1500, 1400, 9000]) },
             _ => Step::AddRule { rule: rule(dice) },
         },
     }
@@ -139,14 +117,7 @@ fn create(dice: &mut Dice<'_>, host: &Observed) -> Step {
     }
     let base = kind.spec().base.then(|| some_link(dice, host));
     let peer = (kind == LinkKind::Veth).then(|| name("vb0"));
-    Step::CreateLink {
-        link: name(link),
-        kind,
-        base,
-        peer,
-        mac: None,
-        options,
-    }
+    Step::CreateLink(NewLink { name: name(link), kind, base, peer, mac: None, options })
 }
 
 fn route(dice: &mut Dice<'_>, host: &Observed) -> Route {
@@ -156,47 +127,30 @@ fn route(dice: &mut Dice<'_>, host: &Observed) -> Route {
     let hops = if dice.once_in(5) { 2 } else { 1 };
     for _ in 0..hops {
         let dev = some_link(dice, host);
-        let subnet = host
-            .links
-            .get(&dev)
-            .and_then(|l| l.ip(family).addresses.first())
-            .map(Address::subnet);
-        let via = subnet
-            .filter(|_| !dice.once_in(4))
-            .and_then(|net| net.hosts().nth(200));
+        let subnet = host.links.get(&dev).and_then(|l| l.ip(family).addresses.first()).map(Address::subnet);
+        let via = subnet.filter(|_| !dice.once_in(4)).and_then(|net| net.hosts().nth(200));
         let weight = if hops > 1 && dice.once_in(2) { 3 } else { 1 };
         if next_hops.iter().all(|h| h.dev != dev) {
-            next_hops.push(NextHop {
-                via,
-                dev,
-                weight,
-                onlink: false,
-            });
+            next_hops.push(NextHop { via, dev, weight, onlink: false });
         }
     }
-    next_hops.sort();
     let blackhole = dice.once_in(8);
     if blackhole {
         next_hops.clear();
     }
-    Route {
+    let mut route = Route {
         destination,
         table: *dice.pick(&[MAIN_TABLE, MAIN_TABLE, 1000]),
         metric: *dice.pick(&[100, 200, Route::default_metric(family)]),
-        kind: if blackhole {
-            RouteType::Blackhole
-        } else {
-            RouteType::Unicast
-        },
-        protocol: *dice.pick(&[
-            RouteProtocol::STATIC,
-            RouteProtocol::STATIC,
-            RouteProtocol::UNSPEC,
-        ]),
+        kind: if blackhole { RouteType::Blackhole } else { RouteType::Unicast },
+        protocol: *dice.pick(&[RouteProtocol::STATIC, RouteProtocol::STATIC, RouteProtocol::UNSPEC]),
         next_hops,
         source: None,
         mtu: None,
-    }
+        raw: Raw::default(),
+    };
+    route.settle_hops();
+    route
 }
 
 pub(super) fn destination(dice: &mut Dice<'_>, family: Family) -> ipnet::IpNet {
@@ -219,5 +173,6 @@ fn rule(dice: &mut Dice<'_>) -> Rule {
         table: Some(*dice.pick(&[254, 1000])),
         action: None,
         suppress_prefix_length: None,
+        raw: Raw::default(),
     }
 }

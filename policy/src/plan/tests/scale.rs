@@ -9,19 +9,13 @@ const MANY: u16 = 500;
 
 fn addresses(i: u16) -> (Ipv4Addr, Ipv6Addr) {
     let [high, low] = i.to_be_bytes();
-    (
-        Ipv4Addr::new(10, high, low, 1),
-        Ipv6Addr::new(0x2001, 0xdb8, i, 0, 0, 0, 0, 1),
-    )
+    (Ipv4Addr::new(10, high, low, 1), Ipv6Addr::new(0x2001, 0xdb8, i, 0, 0, 0, 0, 1))
 }
 
 fn host(with_addresses: bool) -> Observed {
     let mut host = Observed::default();
     for i in 0..MANY {
-        let mut link = Link::new(
-            IfName::new(&format!("eth{i}")).expect("a name"),
-            LinkKind::Ethernet,
-        );
+        let mut link = Link::new(IfName::new(&format!("eth{i}")).expect("a name"), LinkKind::Ethernet);
         (link.up, link.mtu) = (true, Some(1500));
         if with_addresses {
             let (v4, v6) = addresses(i);
@@ -54,10 +48,7 @@ fn five_hundred_that_hold_need_nothing() {
 
 #[test]
 fn five_hundred_new_pairs_of_addresses_are_a_thousand_steps() {
-    assert_eq!(
-        plan(&host(false), &document()).expect("can be").len(),
-        2 * usize::from(MANY)
-    );
+    assert_eq!(plan(&host(false), &document()).expect("can be").len(), 2 * usize::from(MANY));
 }
 
 #[test]
@@ -65,8 +56,5 @@ fn one_change_among_five_hundred_is_one_step() {
     let mut host = host(true);
     host.links.values_mut().take(1).for_each(|l| l.mtu = Some(1400));
     let steps = plan(&host, &document()).expect("can be").steps;
-    assert_eq!(
-        steps.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        ["set mtu eth0 1500"]
-    );
+    assert_eq!(steps.iter().map(ToString::to_string).collect::<Vec<_>>(), ["set mtu eth0 1500"]);
 }

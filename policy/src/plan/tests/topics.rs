@@ -37,9 +37,7 @@ fn planned(document: &str) -> Vec<String> {
 }
 
 fn refused(document: &str) -> String {
-    plan(&observed(HOST), &desired(document))
-        .expect_err("is refused")
-        .to_string()
+    plan(&observed(HOST), &desired(document)).expect_err("is refused").to_string()
 }
 
 #[test]
@@ -115,11 +113,8 @@ route-rules:
 #[test]
 fn links_that_are_not_named_are_untouched() {
     let host = observed(HOST);
-    let plan = plan(
-        &host,
-        &desired("interfaces: [{name: eth1, type: ethernet, state: up, mtu: 1400}]"),
-    )
-    .expect("can be");
+    let plan = plan(&host, &desired("interfaces: [{name: eth1, type: ethernet, state: up, mtu: 1400}]"))
+        .expect("can be");
     let after = applied(&host, &plan);
     for name in ["eth0", "eth0.7"] {
         assert_eq!(after.link(name), host.link(name));
@@ -137,10 +132,7 @@ fn an_alternative_name_stands_for_its_link() {
 #[test]
 fn a_vlan_is_never_larger_than_its_base() {
     let text = refused("interfaces: [{name: eth0.7, mtu: 9000}]");
-    assert_eq!(
-        text,
-        "interfaces[0].mtu: 9000 is more than the 1500 of eth0, which it sits on"
-    );
+    assert_eq!(text, "interfaces[0].mtu: 9000 is more than the 1500 of eth0, which it sits on");
     let both = "interfaces: [{name: eth0.7, mtu: 9000}, {name: eth0, mtu: 9000}]";
     assert_eq!(planned(both), ["set mtu eth0 9000", "set mtu eth0.7 9000"]);
 }
@@ -155,29 +147,166 @@ fn a_vlan_wanted_up_on_a_link_wanted_down_is_refused() {
 fn an_orphan_that_is_wanted_is_refused() {
     let host = "interfaces: [{name: d0, type: dummy, state: up}, {name: d0.1, type: vlan, vlan: {base-iface: d0, id: 1}}]";
     let wish = "interfaces: [{name: d0, state: absent}, {name: d0.1, type: vlan, state: up}]";
-    let text = plan(&observed(host), &desired(wish))
-        .expect_err("is refused")
-        .to_string();
-    assert_eq!(
-        text,
-        "interfaces[1].vlan.base-iface: d0, which it sits on, is to be absent"
-    );
+    let text = plan(&observed(host), &desired(wish)).expect_err("is refused").to_string();
+    assert_eq!(text, "interfaces[1].vlan.base-iface: d0, which it sits on, is to be absent");
 }
 
 #[test]
-fn a_new_address_in_place_of_the_last_brings_routes_back() {
+fn a_new_address_in_place_of_the_last_keeps_routes() {
     let document =
         "interfaces: [{name: eth0, ipv4: {enabled: true, address: [{ip: 10.0.0.9, prefix-length: 24}]}}]";
     assert_eq!(
         planned(document),
         [
+            // As long as there is one the kernel keeps the routes.
+            "add address eth0 10.0.0.9/32",
             "delete address eth0 10.0.0.6/24",
             "delete address eth0 10.0.0.5/24",
             "add address eth0 10.0.0.9/24",
-            // The route that sent from 10.0.0.6 can't be any more.
-            "add route eth0 default via 10.0.0.1 dev eth0 metric 100",
+            "delete address eth0 10.0.0.9/32",
         ]
     );
+}
+
+#[test]
+fn without_routes_nothing_stands_in_for_an_address() {
+    let document =
+        "interfaces: [{name: eth0.7, ipv4: {enabled: true, address: [{ip: 10.7.0.2, prefix-length: 24}]}}]";
+    assert_eq!(planned(document), ["delete address eth0.7 10.7.0.1/24", "add address eth0.7 10.7.0.2/24"]);
+}
+
+#[test]
+fn what_goes_along_with_a_primary_comes_back_and_routes_stay() {
+    let host = observed(
+        "
+interfaces:
+- name: eth0
+  type: ethernet
+  state: up
+  ipv4:
+    enabled: true
+    dhcp: true
+    address:
+    - {ip: 10.0.0.5, prefix-length: 24}
+    - {ip: 10.0.0.77, prefix-length: 24, valid-life-time: 3600sec, preferred-life-time: 3600sec}
+    - {ip: 10.0.0.6, prefix-length: 24}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: eth0, next-hop-address: 10.0.0.1}]}
+",
+    );
+    let one = desired("interfaces: [{name: eth0, ipv4: {address: [{ip: 10.0.0.6, prefix-length: 24}]}}]");
+    let none = desired("interfaces: [{name: eth0, ipv4: {address: []}}]");
+    for (document, expected) in [
+        (
+            one,
+            &[
+                "add address eth0 10.0.0.6/32",
+                "delete address eth0 10.0.0.6/24",
+                "delete address eth0 10.0.0.5/24",
+                "add address eth0 10.0.0.77/24 for 3600s",
+                "add address eth0 10.0.0.6/24",
+                "delete address eth0 10.0.0.6/32",
+            ][..],
+        ),
+        (
+            none,
+            &[
+                "add address eth0 10.0.0.77/32",
+                "delete address eth0 10.0.0.6/24",
+                "delete address eth0 10.0.0.5/24",
+                "add address eth0 10.0.0.77/24 for 3600s",
+                "delete address eth0 10.0.0.77/32",
+            ],
+        ),
+    ] {
+        let plan = plan(&host, &document).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(steps(&plan), expected);
+        let after = applied(&host, &plan);
+        assert_eq!(verify(&after, &document), []);
+        assert_eq!(after.routes, host.routes);
+    }
+}
+
+#[test]
+fn a_direct_route_of_a_link_left_without_addresses_is_back_at_once() {
+    let host = observed(
+        "
+interfaces:
+- {name: eth0, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 10.0.0.5, prefix-length: 24}]}}
+- {name: eth1, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 10.1.0.5, prefix-length: 24}]}}
+routes: {config: [{destination: 192.0.2.0/24, next-hop-interface: eth0}]}
+",
+    );
+    let document =
+        desired("interfaces: [{name: eth0, ipv4: {address: []}}, {name: eth1, ipv4: {address: []}}]");
+    let plan = plan(&host, &document).expect("can be");
+    assert_eq!(
+        steps(&plan),
+        [
+            "delete address eth0 10.0.0.5/24",
+            "add route eth0 192.0.2.0/24 dev eth0",
+            "delete address eth1 10.1.0.5/24",
+        ]
+    );
+}
+
+#[test]
+fn an_address_that_is_to_stay_alone_does_not_stand_in() {
+    let host = observed(
+        "
+interfaces:
+- {name: eth0, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 10.0.0.5, prefix-length: 24}]}}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: eth0, next-hop-address: 10.0.0.1}]}
+",
+    );
+    let document = desired(
+        "interfaces: [{name: eth0, ipv4: {address: [{ip: 10.0.0.6, prefix-length: 24}, {ip: 10.0.0.6, prefix-length: 32}]}}]",
+    );
+    let plan = plan(&host, &document).expect("can be");
+    assert_eq!(
+        steps(&plan),
+        [
+            "delete address eth0 10.0.0.5/24",
+            "add address eth0 10.0.0.6/24",
+            // At once, not after all addresses.
+            "add route eth0 default via 10.0.0.1 dev eth0",
+            "add address eth0 10.0.0.6/32",
+        ]
+    );
+    assert_eq!(verify(&applied(&host, &plan), &document), []);
+}
+
+#[test]
+fn a_route_that_sends_from_an_address_on_the_move_is_back_at_once() {
+    let host = observed(&HOST.replace(
+        "- {destination: '::/0'",
+        "- {destination: 203.0.113.0/24, next-hop-interface: eth0.7, next-hop-address: 10.7.0.254, source: 10.0.0.5}
+  - {destination: '::/0'",
+    ));
+    // Another order: 10.0.0.5 has to go and come again. A second link changes after it.
+    let document = desired(
+        "
+interfaces:
+- {name: eth0, ipv4: {enabled: true, address: [{ip: 10.0.0.6, prefix-length: 24}, {ip: 10.0.0.5, prefix-length: 24}]}}
+- {name: eth1, state: up, ipv4: {enabled: true, address: [{ip: 10.1.0.1, prefix-length: 24}]}}
+",
+    );
+    let plan = plan(&host, &document).expect("can be");
+    assert_eq!(
+        steps(&plan),
+        [
+            "set up eth1",
+            "add address eth1 10.1.0.1/24",
+            "add address eth0 10.0.0.6/32",
+            "delete address eth0 10.0.0.6/24",
+            "delete address eth0 10.0.0.5/24",
+            "add address eth0 10.0.0.6/24",
+            "add address eth0 10.0.0.5/24",
+            "add route eth0.7 203.0.113.0/24 via 10.7.0.254 dev eth0.7 src 10.0.0.5",
+            "delete address eth0 10.0.0.6/32",
+        ]
+    );
+    assert_eq!(plan.losses, []);
+    assert_eq!(verify(&applied(&host, &plan), &document), []);
 }
 
 #[test]
@@ -186,10 +315,7 @@ fn a_pooled_address_is_marked_and_stays_berths() {
         "interfaces: [{name: eth1, ipv4: {enabled: true, address: [{ip: 10.1.0.1, prefix-length: 24}]}}]",
     );
     for link in &mut document.links {
-        link.ipv4
-            .iter_mut()
-            .flat_map(|ip| ip.addresses.iter_mut().flatten())
-            .for_each(|a| a.pooled = true);
+        link.ipv4.iter_mut().flat_map(|ip| ip.addresses.iter_mut().flatten()).for_each(|a| a.pooled = true);
     }
     let host = observed(HOST);
     let after = applied(&host, &plan(&host, &document).expect("can be"));
@@ -202,10 +328,7 @@ fn a_pooled_address_is_marked_and_stays_berths() {
 fn an_address_with_a_foreign_mark_is_left_alone() {
     let mut host = observed(HOST);
     let eth1 = host.links.get_mut("eth1").expect("eth1");
-    eth1.ipv4.addresses.push(Address {
-        protocol: Some(AddressProtocol(200)),
-        ..address("10.9.9.9", 24)
-    });
+    eth1.ipv4.addresses.push(Address { protocol: Some(AddressProtocol(200)), ..address("10.9.9.9", 24) });
     eth1.up = true;
     let document = desired("interfaces: [{name: eth1, ipv4: {enabled: true, address: []}}]");
     assert!(plan(&host, &document).expect("can be").is_empty());
@@ -216,21 +339,8 @@ fn a_revert_leaves_a_lease_that_came_in_the_meantime() {
     let host = observed(HOST);
     let plan = plan(&host, &desired("interfaces: [{name: eth0, mtu: 1400}]")).expect("can be");
     let mut now = applied(&host, &plan);
-    let lease = Address {
-        lifetime: Some(Lifetime {
-            valid: 60,
-            preferred: 60,
-        }),
-        ..address("10.8.0.9", 24)
-    };
-    memory::apply(
-        &mut now,
-        &Step::AddAddress {
-            link: name("eth0"),
-            address: lease.clone(),
-        },
-    )
-    .expect("works");
+    let lease = Address { lifetime: Some(Lifetime { valid: 60, preferred: 60 }), ..address("10.8.0.9", 24) };
+    memory::apply(&mut now, &Step::AddAddress { link: name("eth0"), address: lease.clone() }).expect("works");
     let back = applied(&now, &plan.revert_from(&now, &host));
     let eth0 = back.link("eth0").expect("eth0");
     assert_eq!(eth0.mtu, Some(1500));
@@ -248,9 +358,7 @@ fn a_revert_of_nothing_is_nothing() {
 #[test]
 fn routes_that_others_made_are_no_ones_to_filter_away() {
     let mut host = observed(HOST);
-    host.routes
-        .iter_mut()
-        .for_each(|r| r.protocol = RouteProtocol::DHCP);
+    host.routes.iter_mut().for_each(|r| r.protocol = RouteProtocol::DHCP);
     let document = desired("routes: {config: [{state: absent, next-hop-interface: eth0}]}");
     assert!(plan(&host, &document).expect("can be").is_empty());
     assert!(verify(&host, &document).is_empty());
@@ -271,10 +379,7 @@ routes:
     );
     let document = desired("routes: {config: [{state: absent, next-hop-interface: b0}]}");
     let plan = plan(&host, &document).expect("can be");
-    assert_eq!(
-        steps(&plan),
-        ["replace route a0 192.0.2.0/24 via 10.0.0.1 dev a0 weight 2"]
-    );
+    assert_eq!(steps(&plan), ["replace route a0 192.0.2.0/24 via 10.0.0.1 dev a0 weight 2"]);
     assert!(verify(&applied(&host, &plan), &document).is_empty());
 }
 
@@ -287,13 +392,14 @@ fn a_plan_prints_as_json_with_all_that_execution_needs() {
         ),
     )
     .expect("can be");
-    let json = serde_json::to_value(&plan).expect("prints");
+    let address = serde_json::json!({"ip": "10.1.0.1", "prefix": 24});
     assert_eq!(
-        json["steps"][0],
-        serde_json::json!({"step": "set-up", "link": "eth1"})
+        serde_json::to_value(&plan).expect("prints"),
+        serde_json::json!({"steps": [
+            {"step": "set-up", "link": "eth1"},
+            {"step": "add-address", "link": "eth1", "address": address},
+        ]})
     );
-    assert_eq!(json["steps"][1]["step"], "add-address");
-    assert_eq!(json["steps"][1]["address"]["prefix"], 24);
 }
 
 /// What the kernel does unasked.
@@ -318,27 +424,15 @@ mod kernel {
 
     #[test]
     fn a_primary_takes_its_secondaries_and_the_last_address_the_routes() {
-        let host = after(&Step::DeleteAddress {
-            link: name("eth0"),
-            address: address("10.0.0.5", 24),
-        });
+        let host = after(&Step::DeleteAddress { link: name("eth0"), address: address("10.0.0.5", 24) });
         assert!(host.link("eth0").expect("eth0").ipv4.addresses.is_empty());
         assert!(host.routes.iter().all(|r| r.destination.addr().is_ipv6()));
     }
 
     #[test]
     fn a_secondary_takes_only_routes_that_send_from_it() {
-        let host = after(&Step::DeleteAddress {
-            link: name("eth0"),
-            address: address("10.0.0.6", 24),
-        });
-        assert_eq!(
-            host.routes
-                .iter()
-                .filter(|r| r.destination.addr().is_ipv4())
-                .count(),
-            1
-        );
+        let host = after(&Step::DeleteAddress { link: name("eth0"), address: address("10.0.0.6", 24) });
+        assert_eq!(host.routes.iter().filter(|r| r.destination.addr().is_ipv4()).count(), 1);
     }
 
     #[test]
@@ -346,35 +440,17 @@ mod kernel {
         let mut host = observed(HOST);
         let mut refuses = |step: Step| memory::apply(&mut host, &step).expect_err("is refused");
         let route = observed(HOST).routes[0].clone();
-        assert!(matches!(
-            refuses(Step::AddRoute { route }),
-            MemoryError::RouteExists { .. }
-        ));
+        assert!(matches!(refuses(Step::AddRoute { route }), MemoryError::RouteExists { .. }));
         let address = address("10.0.0.5", 24);
         assert!(matches!(
-            refuses(Step::AddAddress {
-                link: name("eth0"),
-                address
-            }),
+            refuses(Step::AddAddress { link: name("eth0"), address }),
             MemoryError::AddressExists { .. }
         ));
-        assert!(matches!(
-            refuses(Step::SetMtu {
-                link: name("eth0"),
-                mtu: 9001
-            }),
-            MemoryError::Mtu { .. }
-        ));
-        assert!(matches!(
-            refuses(Step::SetUp { link: name("nope") }),
-            MemoryError::NoLink { .. }
-        ));
+        assert!(matches!(refuses(Step::SetMtu { link: name("eth0"), mtu: 9001 }), MemoryError::Mtu { .. }));
+        assert!(matches!(refuses(Step::SetUp { link: name("nope") }), MemoryError::NoLink { .. }));
         let kind = crate::state::LinkKind::Ethernet;
         assert!(matches!(
-            refuses(Step::DeleteLink {
-                link: name("eth0"),
-                kind
-            }),
+            refuses(Step::DeleteLink { link: name("eth0"), kind }),
             MemoryError::NotVirtual { .. }
         ));
         assert_eq!(host, observed(HOST), "a refused step changes nothing");

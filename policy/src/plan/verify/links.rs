@@ -5,7 +5,7 @@ use crate::plan::memory::is_fixed;
 use crate::plan::target::ip::arrange;
 use crate::state::kind::PortStyle;
 use crate::state::{
-    Address, DesiredAddress, DesiredIp, DesiredLink, Family, Link, LinkKind, LinkState, Options,
+    AcceptRa, Address, DesiredAddress, DesiredIp, DesiredLink, Family, Link, LinkKind, LinkState, Options,
 };
 
 impl Check<'_> {
@@ -42,69 +42,46 @@ impl Check<'_> {
         self.field(at("mtu"), doc.mtu, link.mtu);
         self.field(at("mac-address"), doc.mac, link.mac);
         let alias = doc.alias.clone();
-        self.field(
-            at("description"),
-            alias,
-            Some(link.alias.clone().unwrap_or_default()),
-        );
-        self.field(
-            at("accept-all-mac-addresses"),
-            doc.promiscuous,
-            Some(link.promiscuous),
-        );
-        for alt in &doc.alt_names {
-            if alt.absent == link.alt_names.contains(&alt.name) {
-                let wanted = if alt.absent {
-                    format!("no {}", alt.name)
-                } else {
-                    alt.name.clone()
-                };
-                self.unmet(
-                    at("alt-names"),
-                    wanted,
-                    words(&link.alt_names.iter().collect::<Vec<_>>()),
-                );
-            }
-        }
-        if let Some(from) = &doc.copy_mac_from {
-            let source = self.observed.links.get(from);
-            let either = source
-                .is_some_and(|s| link.mac.is_some() && (link.mac == s.permanent_mac || link.mac == s.mac));
-            if !either {
-                let found = link.mac.map_or("none".into(), |m| m.to_string());
-                self.unmet(at("copy-mac-from"), format!("the MAC address of {from}"), found);
-            }
-        }
+        self.field(at("description"), alias, Some(link.alias.clone().unwrap_or_default()));
+        self.field(at("accept-all-mac-addresses"), doc.promiscuous, Some(link.promiscuous));
+        self.alt_names(doc, link);
+        self.copied_mac(doc, link);
         let section = link.kind.spec().sections.first().copied().unwrap_or_default();
-        self.field(
-            at(&format!("{section}.base-iface")),
-            doc.base.clone(),
-            link.base.clone(),
-        );
+        self.field(at(&format!("{section}.base-iface")), doc.base.clone(), link.base.clone());
         if link.peer.is_some() {
-            self.field(
-                at(&format!("{section}.peer")),
-                doc.peer.clone(),
-                link.peer.clone(),
-            );
+            self.field(at(&format!("{section}.peer")), doc.peer.clone(), link.peer.clone());
         }
-        self.options(&at(section), &doc.options, &link.options, |path| {
-            link.kind.spec().option(path)
-        });
+        self.options(&at(section), &doc.options, &link.options, |path| link.kind.spec().option(path));
         if let Some(controller) = &doc.controller {
             let name =
                 |c: &Option<crate::state::IfName>| c.as_ref().map_or(String::new(), ToString::to_string);
-            self.field(
-                at("controller"),
-                Some(name(controller)),
-                Some(name(&link.controller)),
-            );
+            self.field(at("controller"), Some(name(controller)), Some(name(&link.controller)));
         }
         self.ports(doc, link);
         for family in Family::BOTH {
             if let Some(ip) = doc.ip(family) {
                 self.ip(&at(family.as_str()), ip, link, family);
             }
+        }
+    }
+
+    fn alt_names(&mut self, doc: &DesiredLink, link: &Link) {
+        for alt in &doc.alt_names {
+            if alt.absent == link.alt_names.contains(&alt.name) {
+                let wanted = if alt.absent { format!("no {}", alt.name) } else { alt.name.clone() };
+                let found = words(&link.alt_names.iter().collect::<Vec<_>>());
+                self.unmet(format!("interfaces[{}].alt-names", doc.index), wanted, found);
+            }
+        }
+    }
+
+    fn copied_mac(&mut self, doc: &DesiredLink, link: &Link) {
+        let Some(from) = &doc.copy_mac_from else { return };
+        let has = |s: &Link| link.mac.is_some() && (link.mac == s.permanent_mac || link.mac == s.mac);
+        if !self.observed.links.get(from).is_some_and(has) {
+            let found = link.mac.map_or("none".into(), |m| m.to_string());
+            let path = format!("interfaces[{}].copy-mac-from", doc.index);
+            self.unmet(path, format!("the MAC address of {from}"), found);
         }
     }
 
@@ -117,9 +94,7 @@ impl Check<'_> {
     ) {
         for (name, wanted) in wanted {
             let there = found.get(name);
-            let same = there
-                .zip(spec(name.as_str()))
-                .is_some_and(|(f, s)| s.same(wanted, f));
+            let same = there.zip(spec(name.as_str())).is_some_and(|(f, s)| s.same(wanted, f));
             if !same {
                 let found = there.map_or("none".into(), ToString::to_string);
                 self.unmet(format!("{path}.{}", name.as_str()), wanted, found);
@@ -141,11 +116,7 @@ impl Check<'_> {
             .filter(|l| l.controller.as_ref() == Some(&doc.name))
             .map(|l| &l.name)
             .collect();
-        let fits = if ports.allow_extra {
-            wanted.is_subset(&found)
-        } else {
-            wanted == found
-        };
+        let fits = if ports.allow_extra { wanted.is_subset(&found) } else { wanted == found };
         if !fits {
             let (wanted, found): (Vec<_>, Vec<_>) =
                 (wanted.into_iter().collect(), found.into_iter().collect());
@@ -157,24 +128,15 @@ impl Check<'_> {
             };
             let at = format!("{path}.port[{i}]");
             self.options(&at, &entry.options, &port.port.options, |p| spec.port_option(p));
-            if let Some(vlan) = entry
-                .vlan
-                .as_ref()
-                .filter(|v| spec.ports == PortStyle::Bridge && **v != port.port.vlan)
+            if let Some(vlan) =
+                entry.vlan.as_ref().filter(|v| spec.ports == PortStyle::Bridge && **v != port.port.vlan)
             {
                 self.unmet(format!("{at}.vlan"), vlan, &port.port.vlan);
             }
         }
         for (name, options) in &ports.config {
-            let there = self
-                .observed
-                .links
-                .get(name)
-                .map(|l| l.port.options.clone())
-                .unwrap_or_default();
-            self.options(&format!("{path}.ports-config"), options, &there, |p| {
-                spec.port_option(p)
-            });
+            let there = self.observed.links.get(name).map(|l| l.port.options.clone()).unwrap_or_default();
+            self.options(&format!("{path}.ports-config"), options, &there, |p| spec.port_option(p));
         }
     }
 
@@ -189,18 +151,10 @@ impl Check<'_> {
             );
         }
         if wanted.enabled == Some(false) {
-            let left: Vec<_> = found
-                .addresses
-                .iter()
-                .filter(|a| !is_fixed(&link.kind, a))
-                .collect();
+            let left: Vec<_> = found.addresses.iter().filter(|a| !is_fixed(&link.kind, a)).collect();
             let on = family == Family::Ipv6 && found.enabled;
             if on || !left.is_empty() {
-                self.unmet(
-                    format!("{path}.enabled"),
-                    false,
-                    format!("true ({})", words(&left)),
-                );
+                self.unmet(format!("{path}.enabled"), false, format!("true ({})", words(&left)));
             }
             return;
         }
@@ -208,7 +162,7 @@ impl Check<'_> {
             self.unmet(format!("{path}.enabled"), true, false);
         }
         for (field, said) in [("dhcp", wanted.dhcp), ("autoconf", wanted.autoconf)] {
-            let listens = field == "autoconf" && found.accept_ra == Some(true);
+            let listens = field == "autoconf" && found.accept_ra.is_some_and(|ra| ra != AcceptRa::Off);
             if said == Some(true) && !found.is_auto() && !listens {
                 self.unmet(format!("{path}.{field}"), true, false);
             }
@@ -225,11 +179,7 @@ impl Check<'_> {
     fn addresses(&mut self, path: &str, wanted: &[DesiredAddress], found: &[Address], kind: &LinkKind) {
         let asked = |a: &Address| wanted.iter().any(|w| w.ip == a.ip && w.prefix == a.prefix);
         let theirs = |a: &Address| a.is_foreign() || is_fixed(kind, a);
-        let order = match found
-            .first()
-            .map(Address::family)
-            .or(wanted.first().map(|w| Family::of(&w.ip)))
-        {
+        let order = match found.first().map(Address::family).or(wanted.first().map(|w| Family::of(&w.ip))) {
             Some(family) => arrange(found, wanted, kind, family),
             None => return,
         };
@@ -238,10 +188,7 @@ impl Check<'_> {
         // Order counts among those that Berth may move.
         let movable = |list: &[Address]| -> Vec<String> {
             let pinned = |a: &Address| found.iter().any(|f| f.same(a) && theirs(f));
-            list.iter()
-                .filter(|a| !pinned(a))
-                .map(ToString::to_string)
-                .collect()
+            list.iter().filter(|a| !pinned(a)).map(ToString::to_string).collect()
         };
         let missing = order.iter().any(|a| !found.iter().any(|f| f.same(a)));
         if missing || movable(&order) != movable(&found) {

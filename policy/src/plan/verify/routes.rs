@@ -13,20 +13,15 @@ impl Check<'_> {
         }
         let mut index: BTreeMap<_, Vec<&Route>> = BTreeMap::new();
         for route in &self.observed.routes {
-            index
-                .entry((route.table, route.destination))
-                .or_default()
-                .push(route);
+            index.entry((route.table, route.destination)).or_default().push(route);
         }
         let mut held: Vec<&DesiredRoute> = Vec::new();
         for wish in desired.routes.iter().filter(|r| !r.absent) {
             let Some(destination) = wish.destination else {
                 continue;
             };
-            let there = index
-                .get(&(wish.table.unwrap_or(MAIN_TABLE), destination))
-                .cloned()
-                .unwrap_or_default();
+            let there =
+                index.get(&(wish.table.unwrap_or(MAIN_TABLE), destination)).cloned().unwrap_or_default();
             held.push(wish);
             if !there.iter().any(|route| is(wish, route)) {
                 let path = format!("routes.config[{}]", wish.index);
@@ -50,21 +45,12 @@ impl Check<'_> {
     pub(super) fn rules(&mut self, desired: &Desired) {
         for wish in &desired.rules {
             let path = format!("route-rules.config[{}]", wish.index);
-            let found: Vec<&Rule> = self
-                .observed
-                .rules
-                .iter()
-                .filter(|r| rules::matches(wish, r))
-                .collect();
+            let found: Vec<&Rule> = self.observed.rules.iter().filter(|r| rules::matches(wish, r)).collect();
             if !wish.absent && !self.observed.rules.iter().any(|r| rules::is(wish, r)) {
                 self.unmet(path, "this rule", words(&found));
             } else if wish.absent {
                 let wanted = |r: &&Rule| !desired.rules.iter().any(|w| !w.absent && rules::is(w, r));
-                let left: Vec<_> = found
-                    .into_iter()
-                    .filter(|r| !r.is_kernels())
-                    .filter(wanted)
-                    .collect();
+                let left: Vec<_> = found.into_iter().filter(|r| !r.is_kernels()).filter(wanted).collect();
                 if !left.is_empty() {
                     self.unmet(path, "absent", words(&left));
                 }
@@ -80,7 +66,7 @@ fn is(wish: &DesiredRoute, route: &Route) -> bool {
         || route.next_hops.iter().any(|hop| {
             Some(&hop.dev) == wish.dev.as_ref()
                 && hop.via == wish.via.flatten()
-                && wish.weight.is_none_or(|w| w == hop.weight)
+                && wish.weight.is_none_or(|w| w == hop.weight || route.next_hops.len() == 1)
         });
     hop && Some(route.destination) == wish.destination
         && route.table == wish.table.unwrap_or(MAIN_TABLE)

@@ -25,11 +25,7 @@ pub enum NoAddress {
     )]
     NoRangeForNode { pool: String, node: String },
     #[error("pool {pool} gives nothing to node {node}: {} drains; add a range", .draining.join(", "))]
-    AllDraining {
-        pool: String,
-        node: String,
-        draining: Vec<String>,
-    },
+    AllDraining { pool: String, node: String, draining: Vec<String> },
     #[error("{ip} is in use in pool {pool}; choose another, or release it there first")]
     Held { ip: IpAddr, pool: String },
     #[error("{ip} is in no range of pool {pool}")]
@@ -45,20 +41,13 @@ pub enum NoAddress {
     #[error("{ip} of pool {pool} is in range {range}, which drains and gives nothing new")]
     Draining { ip: IpAddr, pool: String, range: String },
     #[error("slice {cidr} of pool {pool}, where {ip} lies, belongs to another node")]
-    SliceHeld {
-        ip: IpAddr,
-        cidr: ipnet::IpNet,
-        pool: String,
-    },
+    SliceHeld { ip: IpAddr, cidr: ipnet::IpNet, pool: String },
     #[error("pool {pool} is not cut into slices: its ranges have no perNodeHostBits")]
     NotSliced { pool: String },
 }
 
 fn listed(full: &[(String, Family)]) -> String {
-    let names: Vec<String> = full
-        .iter()
-        .map(|(range, family)| format!("range {range} ({family})"))
-        .collect();
+    let names: Vec<String> = full.iter().map(|(range, family)| format!("range {range} ({family})")).collect();
     names.join(", ")
 }
 

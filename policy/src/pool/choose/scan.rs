@@ -34,8 +34,7 @@ impl Scan<'_> {
     pub(crate) fn from(&self, (first, last): Run, start: u128) -> Option<u128> {
         let (low, high) = self.line.places(first, last);
         let middle = self.line.place(start);
-        self.first_free(middle, high)
-            .or_else(|| self.first_free(low, middle.min(high)))
+        self.first_free(middle, high).or_else(|| self.first_free(low, middle.min(high)))
     }
 
     /// The first free address at a place of `from..to`. Every turn passes a whole run of what is taken

@@ -26,11 +26,7 @@ pub(crate) fn range(spec: &RangeSpec, path: &str, band: StaticBand, found: &mut 
         .as_ref()
         .map(|selector| Selector::compile(selector, &format!("{path}.nodeSelector"), found));
     let mut range = Range {
-        name: if spec.name.is_empty() {
-            SINGLE.to_owned()
-        } else {
-            spec.name.clone()
-        },
+        name: if spec.name.is_empty() { SINGLE.to_owned() } else { spec.name.clone() },
         v4,
         v6,
         skip_octet_ends: spec.skip_octet_ends,
@@ -81,8 +77,7 @@ fn families(spec: &RangeSpec, path: &str, found: &mut Findings) -> Option<Parts>
 fn part(spec: &BlockSpec, path: &str, family: Option<Family>, found: &mut Findings) -> Option<Part> {
     let cidr = cidr(&spec.cidr, &format!("{path}.cidr"), found);
     let mut bound = |text: &Option<String>, field: &str| {
-        text.as_ref()
-            .map(|text| inside(text, &format!("{path}.{field}"), cidr, found))
+        text.as_ref().map(|text| inside(text, &format!("{path}.{field}"), cidr, found))
     };
     let (start, end) = (bound(&spec.start, "start"), bound(&spec.end, "end"));
     let gateway = bound(&spec.gateway, "gateway");
@@ -92,22 +87,11 @@ fn part(spec: &BlockSpec, path: &str, family: Option<Family>, found: &mut Findin
     if let Some(wanted) = family
         && wanted != bounds(cidr).0
     {
-        found.error(
-            format!("{path}.cidr"),
-            Problem::WrongFamily {
-                cidr,
-                found: bounds(cidr).0,
-                wanted,
-            },
-        );
+        found.error(format!("{path}.cidr"), Problem::WrongFamily { cidr, found: bounds(cidr).0, wanted });
         return None;
     }
     let (family, lowest, highest) = usable(cidr);
-    let size = if start.is_none() && end.is_none() {
-        whole(cidr)
-    } else {
-        0
-    };
+    let size = if start.is_none() && end.is_none() { whole(cidr) } else { 0 };
     // An address that was written and not understood stops here; its error is already noted.
     let (start, end) = match (start, end) {
         (None, None) => (lowest, highest),
@@ -119,10 +103,7 @@ fn part(spec: &BlockSpec, path: &str, family: Option<Family>, found: &mut Findin
     let gateway = gateway.map_or(Some(None), |read| read.map(Some))?;
     let (from, to) = (family.address(start), family.address(end));
     if start > end {
-        found.error(
-            format!("{path}.start"),
-            Problem::StartAboveEnd { start: from, end: to },
-        );
+        found.error(format!("{path}.start"), Problem::StartAboveEnd { start: from, end: to });
         return None;
     }
     let (mut first, mut last) = (start.max(lowest), end.min(highest));
@@ -132,18 +113,7 @@ fn part(spec: &BlockSpec, path: &str, family: Option<Family>, found: &mut Findin
         exclude.insert(first, last);
     }
     let size = if size == 0 { end - start + 1 } else { size };
-    Some(Part {
-        family,
-        cidr,
-        start,
-        end,
-        first,
-        last,
-        size,
-        band: 0,
-        gateway,
-        exclude,
-    })
+    Some(Part { family, cidr, start, end, first, last, size, band: 0, gateway, exclude })
 }
 
 /// First and last address of a network that a host may have.
@@ -165,44 +135,19 @@ fn whole(cidr: IpNet) -> u128 {
 fn cidr(text: &str, path: &str, found: &mut Findings) -> Option<IpNet> {
     let Ok(net) = text.parse::<IpNet>() else {
         // A missing one was reported when the manifest was read; built by hand it is simply no CIDR.
-        found.error(
-            path,
-            Problem::NotACidr {
-                text: text.to_owned(),
-            },
-        );
+        found.error(path, Problem::NotACidr { text: text.to_owned() });
         return None;
     };
     let cidr = net.trunc();
     let problem = match cidr {
-        _ if is_mapped(net.addr()) => Problem::Mapped {
-            text: text.to_owned(),
-        },
-        _ if cidr.prefix_len() < SHORTEST => Problem::TooLarge {
-            cidr,
-            least: SHORTEST,
-        },
-        _ if cidr.addr().is_multicast() => Problem::NotForHosts {
-            cidr,
-            what: "multicast",
-        },
-        _ if cidr.addr().is_loopback() => Problem::NotForHosts {
-            cidr,
-            what: "loopback",
-        },
-        _ if cidr.addr().is_unspecified() => Problem::NotForHosts {
-            cidr,
-            what: "unspecified",
-        },
+        _ if is_mapped(net.addr()) => Problem::Mapped { text: text.to_owned() },
+        _ if cidr.prefix_len() < SHORTEST => Problem::TooLarge { cidr, least: SHORTEST },
+        _ if cidr.addr().is_multicast() => Problem::NotForHosts { cidr, what: "multicast" },
+        _ if cidr.addr().is_loopback() => Problem::NotForHosts { cidr, what: "loopback" },
+        _ if cidr.addr().is_unspecified() => Problem::NotForHosts { cidr, what: "unspecified" },
         _ => {
             if net != cidr {
-                found.warn(
-                    path,
-                    Remark::HostBits {
-                        text: text.to_owned(),
-                        cidr,
-                    },
-                );
+                found.warn(path, Remark::HostBits { text: text.to_owned(), cidr });
             }
             return Some(cidr);
         }
@@ -218,12 +163,7 @@ fn is_mapped(ip: IpAddr) -> bool {
 /// An address that must lie in `cidr` (where that could be read).
 fn inside(text: &str, path: &str, cidr: Option<IpNet>, found: &mut Findings) -> Option<u128> {
     let Ok(ip) = text.parse::<IpAddr>() else {
-        found.error(
-            path,
-            Problem::NotAnAddress {
-                text: text.to_owned(),
-            },
-        );
+        found.error(path, Problem::NotAnAddress { text: text.to_owned() });
         return None;
     };
     let cidr = cidr?;
@@ -288,9 +228,7 @@ fn slice_part(part: &mut Part, bits: u32, path: &str, found: &mut Findings) -> O
     let to = if part.end >= highest { top } else { part.end };
     let block = 1_u128 << bits;
     let first = from.div_ceil(block) * block;
-    let last = ((to + 1) / block * block)
-        .checked_sub(1)
-        .filter(|last| *last >= first);
+    let last = ((to + 1) / block * block).checked_sub(1).filter(|last| *last >= first);
     let Some(last) = last else {
         let (start, end) = (part.start(), part.end());
         found.warn(path, Remark::NoWholeSlice { bits, start, end });

@@ -131,20 +131,12 @@ impl TakenSlices {
             (first & !mask, first | mask)
         });
         let around = around.filter(|run| run.0 < first && slices.contains(run));
-        around
-            .chain(slices.range((first, 0)..=(last, u128::MAX)).copied())
-            .collect()
+        around.chain(slices.range((first, 0)..=(last, u128::MAX)).copied()).collect()
     }
 }
 
 fn cuts(pool: &Pool) -> impl Iterator<Item = (Family, Run, u8)> + '_ {
-    let sliced = pool
-        .ranges
-        .iter()
-        .filter_map(|range| Some((range, range.host_bits?)));
-    sliced.flat_map(|(range, bits)| {
-        range
-            .parts()
-            .map(move |part| (part.family, (part.first, part.last), bits))
-    })
+    let sliced = pool.ranges.iter().filter_map(|range| Some((range, range.host_bits?)));
+    sliced
+        .flat_map(|(range, bits)| range.parts().map(move |part| (part.family, (part.first, part.last), bits)))
 }

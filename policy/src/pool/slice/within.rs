@@ -11,11 +11,7 @@ use crate::pool::range::{Part, Range};
 impl Pool {
     /// How many slices it is cut into (R118); of a dual-stack range, as many as the scarcer family has.
     pub fn slice_count(&self) -> u128 {
-        self.ranges
-            .iter()
-            .filter(|range| range.host_bits.is_some())
-            .map(Range::size)
-            .sum()
+        self.ranges.iter().filter(|range| range.host_bits.is_some()).map(Range::size).sum()
     }
 
     /// The pool cut down to these slices, for `choose`. Of a dual-stack range every pair of an IPv4 and
@@ -27,12 +23,8 @@ impl Pool {
             halves.push(self.cut(*cidr)?);
         }
         for (i, (range, part)) in halves.iter().enumerate() {
-            let whole = |v4: Option<Part>, v6: Option<Part>| Range {
-                host_bits: None,
-                v4,
-                v6,
-                ..(*range).clone()
-            };
+            let whole =
+                |v4: Option<Part>, v6: Option<Part>| Range { host_bits: None, v4, v6, ..(*range).clone() };
             match (part.family, range.v4.is_some() && range.v6.is_some()) {
                 (Family::V4, false) => ranges.push(whole(Some(part.clone()), None)),
                 (Family::V6, false) => ranges.push(whole(None, Some(part.clone()))),
@@ -50,10 +42,8 @@ impl Pool {
         }
         let mut pool = assemble(self.name.clone(), ranges);
         pool.quarantine = self.quarantine;
-        for (node, ip) in self
-            .reservations
-            .iter()
-            .flat_map(|(node, ips)| ips.iter().map(move |ip| (node, *ip)))
+        for (node, ip) in
+            self.reservations.iter().flat_map(|(node, ips)| ips.iter().map(move |ip| (node, *ip)))
         {
             if pool.contains(ip) {
                 let (family, number) = split(ip);
@@ -75,28 +65,14 @@ impl Pool {
             let inside = part.block(part.first, bits).0 <= first && last <= part.block(part.last, bits).1;
             inside && cidr.prefix_len() == family.bits() - bits
         };
-        let found = self
-            .ranges
-            .iter()
-            .find(holds)
-            .and_then(|range| Some((range, range.part(family)?)));
-        let (range, part) = found.ok_or_else(|| NotASlice::Foreign {
-            cidr,
-            pool: self.name.clone(),
-        })?;
+        let found = self.ranges.iter().find(holds).and_then(|range| Some((range, range.part(family)?)));
+        let (range, part) = found.ok_or_else(|| NotASlice::Foreign { cidr, pool: self.name.clone() })?;
         let mut part = part.clone();
         (part.start, part.end) = (part.start.max(first), part.end.min(last));
         (part.first, part.last) = (part.first.max(first), part.last.min(last));
         part.size = last - first + 1;
         part.band = 0;
         let barren = part.first > part.last || part.start > part.end;
-        if barren {
-            Err(NotASlice::Barren {
-                cidr,
-                pool: self.name.clone(),
-            })
-        } else {
-            Ok((range, part))
-        }
+        if barren { Err(NotASlice::Barren { cidr, pool: self.name.clone() }) } else { Ok((range, part)) }
     }
 }

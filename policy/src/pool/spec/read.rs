@@ -35,17 +35,9 @@ pub(super) fn manifest(manifest: &Value) -> Result<PoolSpec, PoolErrors> {
     if let Some(kind) = manifest.get("kind").and_then(Value::as_str)
         && kind != "NodeIPPool"
     {
-        reader.0.error(
-            "kind",
-            Problem::WrongKind {
-                found: kind.to_owned(),
-            },
-        );
+        reader.0.error("kind", Problem::WrongKind { found: kind.to_owned() });
     }
-    let name = manifest
-        .pointer("/metadata/name")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let name = manifest.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
     if name.is_empty() {
         reader.0.error("metadata.name", Problem::Missing);
     }
@@ -70,18 +62,13 @@ struct Reader(Findings);
 
 impl Reader {
     fn spec(&mut self, name: &str, value: &Value) -> PoolSpec {
-        let mut spec = PoolSpec {
-            name: name.to_owned(),
-            ..PoolSpec::default()
-        };
+        let mut spec = PoolSpec { name: name.to_owned(), ..PoolSpec::default() };
         let Some(map) = self.object("spec", value, SPEC) else {
             return spec;
         };
         spec.range = get(map, "range").map(|v| self.range("spec.range", v));
         spec.ranges = self.list("spec", map, "ranges", Self::range);
-        spec.reservations = self
-            .list("spec", map, "reservations", Self::reservation)
-            .unwrap_or_default();
+        spec.reservations = self.list("spec", map, "reservations", Self::reservation).unwrap_or_default();
         spec.quarantine = self.string("spec", map, "quarantine");
         if let Some(band) = get(map, "staticBand") {
             spec.static_band = self.band(band);
@@ -96,12 +83,7 @@ impl Reader {
             _ => None,
         };
         read.unwrap_or_else(|| {
-            self.0.error(
-                "spec.staticBand",
-                Problem::NotABand {
-                    text: value.to_string(),
-                },
-            );
+            self.0.error("spec.staticBand", Problem::NotABand { text: value.to_string() });
             StaticBand::Auto
         })
     }
@@ -110,10 +92,7 @@ impl Reader {
         let Some(map) = self.object(path, value, &["node", "ip"]) else {
             return Reservation::default();
         };
-        Reservation {
-            node: self.required(path, map, "node"),
-            ip: self.required(path, map, "ip"),
-        }
+        Reservation { node: self.required(path, map, "node"), ip: self.required(path, map, "ip") }
     }
 
     fn range(&mut self, path: &str, value: &Value) -> RangeSpec {
@@ -169,10 +148,9 @@ impl Reader {
         let path = format!("{path}.attributes");
         match get(map, "attributes") {
             None => BTreeMap::new(),
-            Some(Value::Object(entries)) => entries
-                .iter()
-                .map(|(key, v)| (key.clone(), self.text(&format!("{path}.{key}"), v)))
-                .collect(),
+            Some(Value::Object(entries)) => {
+                entries.iter().map(|(key, v)| (key.clone(), self.text(&format!("{path}.{key}"), v))).collect()
+            }
             Some(other) => {
                 self.wrong(&path, "an object", other);
                 BTreeMap::new()
@@ -187,8 +165,7 @@ impl Reader {
         match self.list(path, map, "nodeSelectorTerms", Self::term) {
             Some(terms) => NodeSelector { terms },
             None => {
-                self.0
-                    .error(format!("{path}.nodeSelectorTerms"), Problem::Missing);
+                self.0.error(format!("{path}.nodeSelectorTerms"), Problem::Missing);
                 NodeSelector::default()
             }
         }
@@ -199,12 +176,8 @@ impl Reader {
             return Term::default();
         };
         Term {
-            expressions: self
-                .list(path, map, "matchExpressions", Self::requirement)
-                .unwrap_or_default(),
-            fields: self
-                .list(path, map, "matchFields", Self::requirement)
-                .unwrap_or_default(),
+            expressions: self.list(path, map, "matchExpressions", Self::requirement).unwrap_or_default(),
+            fields: self.list(path, map, "matchFields", Self::requirement).unwrap_or_default(),
         }
     }
 
@@ -225,12 +198,7 @@ impl Reader {
             return None;
         };
         for key in map.keys().filter(|key| !known.contains(&key.as_str())) {
-            self.0.error(
-                format!("{path}.{key}"),
-                Problem::UnknownField {
-                    known: known.join(", "),
-                },
-            );
+            self.0.error(format!("{path}.{key}"), Problem::UnknownField { known: known.join(", ") });
         }
         Some(map)
     }
@@ -244,13 +212,9 @@ impl Reader {
     ) -> Option<Vec<T>> {
         let path = format!("{path}.{key}");
         match get(map, key)? {
-            Value::Array(items) => Some(
-                items
-                    .iter()
-                    .enumerate()
-                    .map(|(i, v)| read(self, &format!("{path}[{i}]"), v))
-                    .collect(),
-            ),
+            Value::Array(items) => {
+                Some(items.iter().enumerate().map(|(i, v)| read(self, &format!("{path}[{i}]"), v)).collect())
+            }
             other => {
                 self.wrong(&path, "a list", other);
                 Some(Vec::new())

@@ -22,24 +22,12 @@ fn r11_a_range_is_immutable() {
         ("gateway: 10.0.0.1", "gateway: 10.0.0.2", "gateway"),
         (", gateway: 10.0.0.1", "", "gateway"),
         ("vlan: '1'", "vlan: '2'", "attributes"),
-        (
-            "gateway: 10.0.0.1",
-            "gateway: 10.0.0.1, skipOctetEnds: true",
-            "skipOctetEnds",
-        ),
-        (
-            "gateway: 10.0.0.1",
-            "gateway: 10.0.0.1, perNodeHostBits: 0",
-            "perNodeHostBits",
-        ),
+        ("gateway: 10.0.0.1", "gateway: 10.0.0.1, skipOctetEnds: true", "skipOctetEnds"),
+        ("gateway: 10.0.0.1", "gateway: 10.0.0.1, perNodeHostBits: 0", "perNodeHostBits"),
     ];
     for (from, to, field) in cases {
         let found = refused(old, &old.replace(from, to), &[]);
-        assert_eq!(
-            found,
-            [format!("spec.range.{field}: {IMMUTABLE}")],
-            "{from} → {to}"
-        );
+        assert_eq!(found, [format!("spec.range.{field}: {IMMUTABLE}")], "{from} → {to}");
     }
     assert_eq!(refused(old, old, &[]), [""; 0]);
 }
@@ -49,20 +37,11 @@ fn r11_a_range_is_immutable() {
 fn r94_selectors_and_families_are_immutable() {
     let old = "ranges: [{name: a, ipv4: {cidr: 10.0.0.0/24}, ipv6: {cidr: 'fd00::/64'}}]";
     let selector = "ranges: [{name: a, ipv4: {cidr: 10.0.0.0/24}, ipv6: {cidr: 'fd00::/64'}, nodeSelector: {nodeSelectorTerms: []}}]";
-    assert_eq!(
-        refused(old, selector, &[]),
-        [format!("spec.ranges[0].nodeSelector: {IMMUTABLE}")]
-    );
+    assert_eq!(refused(old, selector, &[]), [format!("spec.ranges[0].nodeSelector: {IMMUTABLE}")]);
     let four = "ranges: [{name: a, cidr: 10.0.0.0/24}]";
-    assert_eq!(
-        refused(old, four, &[]),
-        [format!("spec.ranges[0].ipv6: {IMMUTABLE}")]
-    );
+    assert_eq!(refused(old, four, &[]), [format!("spec.ranges[0].ipv6: {IMMUTABLE}")]);
     let moved = "ranges: [{name: a, ipv4: {cidr: 10.0.0.0/24}, ipv6: {cidr: 'fd01::/64'}}]";
-    assert_eq!(
-        refused(old, moved, &[]),
-        [format!("spec.ranges[0].ipv6.cidr: {IMMUTABLE}")]
-    );
+    assert_eq!(refused(old, moved, &[]), [format!("spec.ranges[0].ipv6.cidr: {IMMUTABLE}")]);
 }
 
 /// D11: the same addresses with the default written out would have another band.
@@ -83,10 +62,7 @@ fn what_may_change() {
                  reservations: [{node: a, ip: 10.0.0.9}]}";
     assert_eq!(refused(old, more, &["10.0.0.6"]), [""; 0]);
     let less = "range: {cidr: 10.0.0.0/24, exclude: [10.0.0.5]}";
-    assert_eq!(
-        refused(old, less, &[]),
-        ["spec.range.exclude: can't lose 10.0.0.4: exclude may only grow"]
-    );
+    assert_eq!(refused(old, less, &[]), ["spec.range.exclude: can't lose 10.0.0.4: exclude may only grow"]);
 }
 
 /// R60, R62, R74, R75: grow by adding, shrink by draining what others cover.
@@ -126,27 +102,17 @@ fn a_single_range_may_become_several() {
             ["spec.ranges: the first of ranges must be what range was, unchanged"]
         );
     }
-    assert_eq!(
-        refused(kept, old, &[]),
-        ["spec.range: ranges can't become a single range again"]
-    );
+    assert_eq!(refused(kept, old, &[]), ["spec.range: ranges can't become a single range again"]);
 }
 
 /// A new spec must be valid by itself; an old one that never was may be replaced.
 #[test]
 fn invalid_specs() {
     let bad = PoolSpec {
-        range: Some(RangeSpec {
-            block: Some(BlockSpec::new("nonsense")),
-            ..RangeSpec::default()
-        }),
+        range: Some(RangeSpec { block: Some(BlockSpec::new("nonsense")), ..RangeSpec::default() }),
         ..spec("range: {cidr: 10.0.0.0/24}")
     };
     let good = spec("range: {cidr: 10.0.0.0/24}");
-    assert!(
-        change(&good, &bad, &[]).unwrap_err()[0]
-            .to_string()
-            .starts_with("spec.range.cidr:")
-    );
+    assert!(change(&good, &bad, &[]).unwrap_err()[0].to_string().starts_with("spec.range.cidr:"));
     assert_eq!(change(&bad, &good, &[]), Ok(()));
 }

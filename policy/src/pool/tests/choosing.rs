@@ -1,5 +1,7 @@
 //! What is given, what never is, and what a refusal says.
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 /// R3: .1 to .10 without .4 and .7 is eight addresses, then exhaustion.
@@ -11,10 +13,7 @@ fn r3_eight_and_no_more() {
     let mut taken = Taken::new(&pool);
     let mut given = drain(&pool, &mut taken);
     given.sort();
-    assert_eq!(
-        given,
-        [1, 2, 3, 5, 6, 8, 9, 10].map(|n| ip(&format!("10.10.10.{n}")))
-    );
+    assert_eq!(given, [1, 2, 3, 5, 6, 8, 9, 10].map(|n| ip(&format!("10.10.10.{n}"))));
     assert_eq!(
         next(&pool, &taken, "node99").unwrap_err().to_string(),
         "pool traffic-1 is exhausted: no address left for node node99 in range default (IPv4); add a range, or free addresses"
@@ -36,21 +35,10 @@ fn r19_prefix_length_gateway_and_attributes() {
     );
     let choice = next(&pool, &Taken::new(&pool), "node01").unwrap();
     let given = choice.v4.clone().unwrap();
-    assert_eq!(
-        (given.prefix_length, given.gateway),
-        (24, Some(ip("10.10.10.254")))
-    );
-    assert_eq!(
-        (choice.range.as_str(), choice.kind, choice.v6),
-        ("rack-1", Kind::Dynamic, None)
-    );
+    assert_eq!((given.prefix_length, given.gateway), (24, Some(ip("10.10.10.254"))));
+    assert_eq!((choice.range.as_str(), choice.kind, choice.v6), ("rack-1", Kind::Dynamic, None));
     assert_eq!(choice.attributes, labels(&[("vlan", "120")]));
-    assert_eq!(
-        pool.explain(ip("10.10.10.254")),
-        Status::Gateway {
-            range: "rack-1".into()
-        }
-    );
+    assert_eq!(pool.explain(ip("10.10.10.254")), Status::Gateway { range: "rack-1".into() });
 }
 
 /// R53: the same node finds the same address after a total loss of state; others' exclusions don't move it.
@@ -61,7 +49,7 @@ fn r53_the_choice_is_stable() {
         "{range: {cidr: 10.0.0.0/16, exclude: [10.0.0.0/24]}, reservations: [{node: other, ip: 10.0.200.7}]}",
     );
     let (a, b) = (Taken::new(&small), Taken::new(&more));
-    let (mut same, mut distinct) = (0, std::collections::BTreeSet::new());
+    let (mut same, mut distinct) = (0, BTreeSet::new());
     for i in 0..100 {
         let node = format!("node{i}");
         let first = next(&small, &a, &node).unwrap();
@@ -92,21 +80,9 @@ fn a_reservation_comes_first_and_is_nobody_elses() {
     assert_eq!(given.len(), 4);
     assert!(!given.contains(&ip("10.0.0.3")) && !given.contains(&ip("10.0.0.5")));
     assert_eq!(pool.capacity(), 6);
-    assert_eq!(
-        pool.explain(ip("10.0.0.3")),
-        Status::Reserved {
-            node: "node01".into()
-        }
-    );
-    let exactly = |node| {
-        next_of(
-            &pool,
-            &Taken::new(&pool),
-            &Barred::default(),
-            node,
-            Want::Exactly(ip("10.0.0.3")),
-        )
-    };
+    assert_eq!(pool.explain(ip("10.0.0.3")), Status::Reserved { node: "node01".into() });
+    let exactly =
+        |node| next_of(&pool, &Taken::new(&pool), &Barred::default(), node, Want::Exactly(ip("10.0.0.3")));
     assert_eq!(exactly("node01").unwrap().kind, Kind::Reserved);
     assert_eq!(
         exactly("node02").unwrap_err().to_string(),
@@ -128,10 +104,7 @@ fn a_reservation_names_its_range() {
     let choice = next(&active, &Taken::new(&active), "node01").unwrap();
     assert_eq!((choice.range.as_str(), address(&choice)), ("vip", ip("10.0.1.9")));
     let draining = pool(&yaml("Draining"));
-    assert_eq!(
-        next(&draining, &Taken::new(&draining), "node01").unwrap().range,
-        "all"
-    );
+    assert_eq!(next(&draining, &Taken::new(&draining), "node01").unwrap().range, "all");
 }
 
 #[test]
@@ -143,31 +116,12 @@ fn declined_and_barred_are_passed_over() {
     barred.pool(&other);
     let mut declined = Vec::new();
     let refused = (0..8).find_map(|_| {
-        let holder = Holder {
-            node: "n",
-            capture: "c",
-            declined: &declined,
-            want: Want::Any,
-        };
-        let view = PoolView {
-            pool: &pool,
-            taken: &taken,
-            barred: &barred,
-        };
-        let answer = choose(
-            &view,
-            &holder,
-            &NodeView {
-                name: "n",
-                labels: &none,
-            },
-        );
+        let holder = Holder { node: "n", capture: "c", declined: &declined, want: Want::Any };
+        let view = PoolView { pool: &pool, taken: &taken, barred: &barred };
+        let answer = choose(&view, &holder, &NodeView { name: "n", labels: &none });
         answer.map(|choice| declined.push(address(&choice))).err()
     });
-    assert!(
-        matches!(refused, Some(NoAddress::Exhausted { .. })),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Some(NoAddress::Exhausted { .. })), "{refused:?}");
     let mut got = declined;
     got.sort();
     // .1 and .2 are the other pool's, .6 is held.
@@ -183,20 +137,14 @@ fn declined_and_barred_are_passed_over() {
 #[test]
 fn barred_networks_may_be_any_size() {
     let pool = pool("range: {cidr: 'fd00::/64'}");
-    let barred: Barred = [("::/0".parse().unwrap(), "everything".to_owned())]
-        .into_iter()
-        .collect();
+    let barred: Barred = [("::/0".parse().unwrap(), "everything".to_owned())].into_iter().collect();
     let error = next_of(&pool, &Taken::new(&pool), &barred, "n", Want::Any).unwrap_err();
     assert_eq!(
         error.to_string(),
         "pool traffic-1 is exhausted: no address left for node n in range default (IPv6); addresses there belong to \
          everything too, so nobody gets them: make them disjoint, add a range, or free addresses"
     );
-    let view = PoolView {
-        pool: &pool,
-        taken: &Taken::new(&pool),
-        barred: &barred,
-    };
+    let view = PoolView { pool: &pool, taken: &Taken::new(&pool), barred: &barred };
     assert_eq!(view.counts().available, 0);
 }
 
@@ -206,30 +154,17 @@ fn a_refusal_says_who_else_owns_the_addresses() {
     let pool = pool("ranges: [{name: a, cidr: 10.0.0.0/29}, {name: b, cidr: 10.0.1.0/29, state: Draining}]");
     let full = Taken::of(&pool, (1..7).map(|n| ip(&format!("10.0.0.{n}"))));
     let refusal = |nets: &[&str]| {
-        let owned = nets
-            .iter()
-            .map(|net| (net.parse().unwrap(), format!("network {net}")));
+        let owned = nets.iter().map(|net| (net.parse().unwrap(), format!("network {net}")));
         let barred: Barred = owned.collect();
-        next_of(&pool, &full, &barred, "n", Want::Any)
-            .unwrap_err()
-            .to_string()
+        next_of(&pool, &full, &barred, "n", Want::Any).unwrap_err().to_string()
     };
     let (before, after) = (
         "pool traffic-1 is exhausted: no address left for node n in range a (IPv4); ",
         "add a range, or free addresses",
     );
     // Neither the network address, nor a range that drains, nor the other family counts.
-    assert_eq!(
-        refusal(&["10.0.0.0/32", "10.0.1.0/24", "::/0"]),
-        format!("{before}{after}")
-    );
-    let five = [
-        "10.0.0.6/32",
-        "10.0.0.2/32",
-        "10.0.0.2/32",
-        "10.0.0.1/32",
-        "10.0.0.3/32",
-    ];
+    assert_eq!(refusal(&["10.0.0.0/32", "10.0.1.0/24", "::/0"]), format!("{before}{after}"));
+    let five = ["10.0.0.6/32", "10.0.0.2/32", "10.0.0.2/32", "10.0.0.1/32", "10.0.0.3/32"];
     assert_eq!(
         refusal(&five),
         format!(
@@ -247,7 +182,7 @@ fn r63_overlapping_ranges_share_their_addresses() {
                   {name: c, cidr: 10.0.0.8/29}]",
     );
     let given = drain(&pool, &mut Taken::new(&pool));
-    let distinct: std::collections::BTreeSet<_> = given.iter().collect();
+    let distinct: BTreeSet<_> = given.iter().collect();
     // .1 to .30 without gateway and exclusion.
     assert_eq!((given.len(), distinct.len()), (28, 28));
     assert_eq!(pool.capacity(), 28);
@@ -257,19 +192,9 @@ fn r63_overlapping_ranges_share_their_addresses() {
 fn r64_draining_ranges_give_nothing_new() {
     let pool = pool("ranges: [{name: a, cidr: 10.0.0.0/28, state: Draining}, {name: b, cidr: 10.0.1.0/28}]");
     let mut taken = Taken::new(&pool);
-    assert!(
-        drain(&pool, &mut taken)
-            .iter()
-            .all(|ip| pool.range_of(*ip).unwrap().name() == "b")
-    );
-    let literal = next_of(
-        &pool,
-        &Taken::new(&pool),
-        &Barred::default(),
-        "n",
-        Want::Exactly(ip("10.0.0.3")),
-    )
-    .unwrap_err();
+    assert!(drain(&pool, &mut taken).iter().all(|ip| pool.range_of(*ip).unwrap().name() == "b"));
+    let literal = next_of(&pool, &Taken::new(&pool), &Barred::default(), "n", Want::Exactly(ip("10.0.0.3")))
+        .unwrap_err();
     assert_eq!(
         literal.to_string(),
         "10.0.0.3 of pool traffic-1 is in range a, which drains and gives nothing new"
@@ -286,36 +211,22 @@ fn literals_that_can_never_be_had() {
     let pool = pool(
         "range: {cidr: 10.0.0.0/23, gateway: 10.0.0.1, exclude: [10.0.0.7], skipOctetEnds: true, start: 10.0.0.0}",
     );
-    let why = |text| match next_of(
-        &pool,
-        &Taken::new(&pool),
-        &Barred::default(),
-        "n",
-        Want::Exactly(ip(text)),
-    ) {
-        Err(error) => error.to_string(),
-        Ok(choice) => panic!("{choice:?}"),
-    };
+    let why =
+        |text| match next_of(&pool, &Taken::new(&pool), &Barred::default(), "n", Want::Exactly(ip(text))) {
+            Err(error) => error.to_string(),
+            Ok(choice) => panic!("{choice:?}"),
+        };
     let refused = "can't be had from pool traffic-1:";
-    assert_eq!(
-        why("10.0.0.1"),
-        format!("10.0.0.1 {refused} it is the gateway of range default")
-    );
-    assert_eq!(
-        why("10.0.0.7"),
-        format!("10.0.0.7 {refused} range default excludes it")
-    );
-    assert_eq!(
-        why("10.0.0.255"),
-        format!("10.0.0.255 {refused} range default skips octet ends")
-    );
+    assert_eq!(why("10.0.0.1"), format!("10.0.0.1 {refused} it is the gateway of range default"));
+    assert_eq!(why("10.0.0.7"), format!("10.0.0.7 {refused} range default excludes it"));
+    assert_eq!(why("10.0.0.255"), format!("10.0.0.255 {refused} range default skips octet ends"));
     assert_eq!(
         why("10.0.0.0"),
         format!("10.0.0.0 {refused} it is the network or broadcast address of range default")
     );
 }
 
-/// R77: an IPv6 /64, filled far beyond its static band, and the last free address of a window in it.
+/// R77: an IPv6 /64, filled far beyond its static band.
 #[test]
 fn r77_ipv6_64() {
     let pool = pool("range: {cidr: 'fd12:3456:789a:1::/64'}");
@@ -328,12 +239,26 @@ fn r77_ipv6_64() {
         assert!(taken.insert(given.ip));
     }
     assert_eq!(pool.capacity(), (1 << 64) - 1);
-    let view = PoolView {
-        pool: &pool,
-        taken: &taken,
-        barred: &Barred::default(),
-    };
+    let view = PoolView { pool: &pool, taken: &taken, barred: &Barred::default() };
     assert_eq!(view.counts().available, (1 << 64) - 2001);
+}
+
+/// R77: the last free address of a window in a /64, at offsets that old limits (a /112) didn't reach.
+#[test]
+fn r77_the_last_free_address_of_a_window() {
+    let pool = pool(
+        "{range: {cidr: 'fd00::/64', start: 'fd00::ffff:ffff:ffff:f000', end: 'fd00::ffff:ffff:ffff:ffff'}, staticBand: None}",
+    );
+    let part = pool.ranges()[0].parts().next().unwrap();
+    for offset in [0, 1, 1234, 4095] {
+        let last = part.address_at(offset).unwrap();
+        let others = (0..=part.last_offset()).filter_map(|other| part.address_at(other));
+        let mut taken = Taken::of(&pool, others.filter(|other| *other != last));
+        assert_eq!(taken.len(), 4095);
+        assert_eq!(address(&next(&pool, &taken, "n").unwrap()), last);
+        taken.insert(last);
+        assert!(matches!(next(&pool, &taken, "n"), Err(NoAddress::Exhausted { .. })));
+    }
 }
 
 /// R92: both families or none: a full second family gives back the first.
@@ -360,13 +285,16 @@ fn r92_both_families_or_the_next_range() {
     assert!(error.to_string().contains("range default (IPv6)"), "{error}");
 }
 
-/// R79, R55: looking changes nothing: a choice is a pure function, trying it out is a dry run.
+/// R92: what is left of a dual-stack range's IPv6 side, once its IPv4 is used up, another range gives.
 #[test]
-fn r55_r79_choosing_is_a_dry_run() {
-    let pool = pool("range: {cidr: 10.0.0.0/24}");
-    let taken = Taken::of(&pool, [ip("10.0.0.9")]);
-    let before = taken.clone();
-    let first = next(&pool, &taken, "n").unwrap();
-    assert_eq!(next(&pool, &taken, "n").unwrap(), first);
-    assert_eq!(taken, before);
+fn r92_the_left_over_family_is_another_ranges_to_give() {
+    let pool = pool(
+        "ranges: [{name: dual, ipv4: {cidr: 10.0.0.0/29}, ipv6: {cidr: 'fd00::/124'}}, {name: six, cidr: 'fd00::/124'}]",
+    );
+    let mut taken = Taken::new(&pool);
+    let given = drain(&pool, &mut taken);
+    // Six pairs, and the nine IPv6 addresses that there was no IPv4 for: each of the fifteen once.
+    assert_eq!(given.iter().filter(|ip| ip.is_ipv4()).count(), 6);
+    let six: BTreeSet<IpAddr> = given.iter().filter(|ip| ip.is_ipv6()).copied().collect();
+    assert_eq!((six.len(), given.len()), (15, 21));
 }

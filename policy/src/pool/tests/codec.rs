@@ -18,25 +18,10 @@ fn r10_bitmap_examples() {
 #[test]
 fn r10_bitmap_refuses_what_is_none() {
     assert_eq!(Bitmap::from_base64("abc"), Err(BitmapError::Length { length: 3 }));
-    assert_eq!(
-        Bitmap::from_base64("t$=="),
-        Err(BitmapError::Character {
-            character: '$',
-            at: 1
-        })
-    );
-    assert_eq!(
-        Bitmap::from_base64("t==="),
-        Err(BitmapError::Character {
-            character: '=',
-            at: 1
-        })
-    );
+    assert_eq!(Bitmap::from_base64("t$=="), Err(BitmapError::Character { character: '$', at: 1 }));
+    assert_eq!(Bitmap::from_base64("t==="), Err(BitmapError::Character { character: '=', at: 1 }));
     assert_eq!(Bitmap::from_base64("tx=="), Err(BitmapError::LooseBits));
-    assert_eq!(
-        Bitmap::of([1 << 20]),
-        Err(BitmapError::TooLarge { offset: 1 << 20 })
-    );
+    assert_eq!(Bitmap::of([1 << 20]), Err(BitmapError::TooLarge { offset: 1 << 20 }));
     assert!(Bitmap::of([(1 << 20) - 1]).is_ok());
 }
 
@@ -82,18 +67,9 @@ fn r59_unknown_encodings_stop_the_pool() {
 #[test]
 fn r53_the_hash_stands_still() {
     let golden = [
-        (
-            ("node01", "traffic-1", "address-from-traffic-1"),
-            0xfbd1_4ff3_10da_4260_b6ad_3000_d15d_9ae1,
-        ),
-        (
-            ("node02", "traffic-1", "address-from-traffic-1"),
-            0x1601_9afb_89f1_a9e7_8842_1bec_6658_0dc1,
-        ),
-        (
-            ("node01", "traffic-2", "address-from-traffic-1"),
-            0xbd97_75d7_cf69_2cdf_de10_c2e7_e26f_325b,
-        ),
+        (("node01", "traffic-1", "address-from-traffic-1"), 0xfbd1_4ff3_10da_4260_b6ad_3000_d15d_9ae1),
+        (("node02", "traffic-1", "address-from-traffic-1"), 0x1601_9afb_89f1_a9e7_8842_1bec_6658_0dc1),
+        (("node01", "traffic-2", "address-from-traffic-1"), 0xbd97_75d7_cf69_2cdf_de10_c2e7_e26f_325b),
         (("", "", ""), 0xe9c9_2c69_a98c_c472_88be_fec3_e71d_8b5f),
         (("a", "b", "c"), 0x54b1_bd9e_c33b_5478_7bfd_57af_8c65_d021),
         (("ab", "", "c"), 0xabde_35bd_2559_355e_5672_bac9_9140_e42b),
@@ -113,9 +89,6 @@ fn r53_the_hash_spreads() {
             buckets[((hash >> shift) % 64) as usize] += 1;
         }
         let (low, high) = (buckets.iter().min().unwrap(), buckets.iter().max().unwrap());
-        assert!(
-            (55..=145).contains(low) && (55..=145).contains(high),
-            "shift {shift}: {low} to {high}"
-        );
+        assert!((55..=145).contains(low) && (55..=145).contains(high), "shift {shift}: {low} to {high}");
     }
 }

@@ -9,11 +9,7 @@ fn table(pool: &Pool, rows: &[(u128, &str, bool)]) {
         assert_eq!(pool.address_at(*offset), Some(ip(address)), "offset {offset}");
         assert_eq!(pool.offset_of(ip(address)), Some(*offset), "{address}");
         let status = pool.explain(ip(address));
-        assert_eq!(
-            matches!(status, Status::Excluded(_)),
-            *excluded,
-            "{address}: {status}"
-        );
+        assert_eq!(matches!(status, Status::Excluded(_)), *excluded, "{address}: {status}");
     }
 }
 
@@ -71,10 +67,7 @@ fn r7_the_16_table() {
     );
     assert_eq!(pool.address_at(263), None);
     let warnings: Vec<String> = pool.warnings().iter().map(ToString::to_string).collect();
-    assert_eq!(
-        warnings,
-        ["spec.range.cidr: 10.10.11.0/16 has host bits set; read as 10.10.0.0/16"]
-    );
+    assert_eq!(warnings, ["spec.range.cidr: 10.10.11.0/16 has host bits set; read as 10.10.0.0/16"]);
 }
 
 /// D1: octet ends are excluded on request, and keep their offsets.
@@ -119,10 +112,7 @@ fn r8_the_ipv6_table() {
 fn r1_two_pools_have_independent_offsets() {
     let one = pool("range: {cidr: 10.10.10.0/24}");
     let two = pool("range: {cidr: 10.10.11.0/24}");
-    assert_eq!(
-        (one.address_at(0), two.address_at(0)),
-        (Some(ip("10.10.10.1")), Some(ip("10.10.11.1")))
-    );
+    assert_eq!((one.address_at(0), two.address_at(0)), (Some(ip("10.10.10.1")), Some(ip("10.10.11.1"))));
     assert_eq!(one.overlaps(&two), None);
 }
 
@@ -134,22 +124,10 @@ fn defaults_are_first_and_last_usable() {
         (part.start().to_string(), part.end().to_string(), pool.capacity())
     };
     let want = |a: &str, b: &str, n| (a.to_owned(), b.to_owned(), n);
-    assert_eq!(
-        ends("range: {cidr: 10.0.0.0/24}"),
-        want("10.0.0.1", "10.0.0.254", 254)
-    );
-    assert_eq!(
-        ends("range: {cidr: 10.0.0.0/30}"),
-        want("10.0.0.1", "10.0.0.2", 2)
-    );
-    assert_eq!(
-        ends("range: {cidr: 10.0.0.0/31}"),
-        want("10.0.0.0", "10.0.0.1", 2)
-    );
-    assert_eq!(
-        ends("range: {cidr: 10.0.0.7/32}"),
-        want("10.0.0.7", "10.0.0.7", 1)
-    );
+    assert_eq!(ends("range: {cidr: 10.0.0.0/24}"), want("10.0.0.1", "10.0.0.254", 254));
+    assert_eq!(ends("range: {cidr: 10.0.0.0/30}"), want("10.0.0.1", "10.0.0.2", 2));
+    assert_eq!(ends("range: {cidr: 10.0.0.0/31}"), want("10.0.0.0", "10.0.0.1", 2));
+    assert_eq!(ends("range: {cidr: 10.0.0.7/32}"), want("10.0.0.7", "10.0.0.7", 1));
     assert_eq!(
         ends("range: {cidr: 'fd00::/64'}"),
         want("fd00::1", "fd00::ffff:ffff:ffff:ffff", (1 << 64) - 1)
@@ -161,14 +139,7 @@ fn defaults_are_first_and_last_usable() {
 #[test]
 fn network_and_broadcast_are_never_given() {
     let pool = pool("range: {cidr: 10.0.0.0/29, start: 10.0.0.0, end: 10.0.0.7}");
-    table(
-        &pool,
-        &[
-            (0, "10.0.0.0", true),
-            (1, "10.0.0.1", false),
-            (7, "10.0.0.7", true),
-        ],
-    );
+    table(&pool, &[(0, "10.0.0.0", true), (1, "10.0.0.1", false), (7, "10.0.0.7", true)]);
     assert_eq!(pool.capacity(), 6);
     assert_eq!(drain(&pool, &mut Taken::new(&pool)).len(), 6);
 }

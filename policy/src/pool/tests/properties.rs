@@ -35,11 +35,8 @@ fn case() -> impl Strategy<Value = Case> {
     let barred = prop::option::of((0_u8..180, 26_u8..=32));
     (prop::collection::vec(range(), 1..3), band, held, declined, barred).prop_map(
         |(ranges, band, held, declined, barred)| {
-            let ranges: Vec<String> = ranges
-                .iter()
-                .enumerate()
-                .map(|(i, r)| format!("{{name: r{i}, {r}}}"))
-                .collect();
+            let ranges: Vec<String> =
+                ranges.iter().enumerate().map(|(i, r)| format!("{{name: r{i}, {r}}}")).collect();
             Case {
                 yaml: format!("{{ranges: [{}], staticBand: {band}}}", ranges.join(", ")),
                 held,
@@ -56,12 +53,7 @@ fn low(n: u8) -> IpAddr {
 
 /// Every address of 10.0.0.0/24 that the spec lets somebody have, by `explain`, one by one.
 fn givable(pool: &Pool) -> BTreeSet<IpAddr> {
-    let has = |ip: &IpAddr| {
-        matches!(
-            pool.explain(*ip),
-            Status::Dynamic { .. } | Status::StaticBand { .. }
-        )
-    };
+    let has = |ip: &IpAddr| matches!(pool.explain(*ip), Status::Dynamic { .. } | Status::StaticBand { .. });
     (0..=255).map(low).filter(has).collect()
 }
 

@@ -4,25 +4,14 @@ use super::*;
 
 /// `{key: value, …}` as one term.
 fn selector(pairs: &[(&str, &str)]) -> String {
-    let all: Vec<String> = pairs
-        .iter()
-        .map(|(k, v)| format!("{{key: {k}, operator: In, values: [{v}]}}"))
-        .collect();
-    format!(
-        "nodeSelector: {{nodeSelectorTerms: [{{matchExpressions: [{}]}}]}}",
-        all.join(", ")
-    )
+    let all: Vec<String> =
+        pairs.iter().map(|(k, v)| format!("{{key: {k}, operator: In, values: [{v}]}}")).collect();
+    format!("nodeSelector: {{nodeSelectorTerms: [{{matchExpressions: [{}]}}]}}", all.join(", "))
 }
 
 fn order(yaml: &str, node: &[(&str, &str)]) -> Vec<String> {
     let (pool, labels) = (pool(yaml), labels(node));
-    let ranked = rank(
-        &pool,
-        &NodeView {
-            name: "n1",
-            labels: &labels,
-        },
-    );
+    let ranked = rank(&pool, &NodeView { name: "n1", labels: &labels });
     ranked.iter().map(|range| range.name().to_owned()).collect()
 }
 
@@ -50,9 +39,7 @@ fn r86_selectors_by_operator() {
         .is_empty()
     };
     let one = |key: &str, operator: &str, values: &str| {
-        matched(&format!(
-            "{{matchExpressions: [{{key: {key}, operator: {operator}, values: [{values}]}}]}}"
-        ))
+        matched(&format!("{{matchExpressions: [{{key: {key}, operator: {operator}, values: [{values}]}}]}}"))
     };
     assert!(one("rack", "In", "r0, r1") && !one("rack", "In", "r2") && !one("zone", "In", "r1"));
     assert!(one("rack", "NotIn", "r2") && !one("rack", "NotIn", "r1") && one("zone", "NotIn", "r1"));
@@ -60,17 +47,11 @@ fn r86_selectors_by_operator() {
     assert!(one("zone", "DoesNotExist", "") && !one("rack", "DoesNotExist", ""));
     assert!(one("cores", "Gt", "'15'") && !one("cores", "Gt", "'16'") && !one("rack", "Gt", "'0'"));
     assert!(one("cores", "Lt", "'17'") && !one("cores", "Lt", "'16'") && !one("zone", "Lt", "'9'"));
-    assert!(matched(
-        "{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}"
-    ));
-    assert!(!matched(
-        "{matchFields: [{key: metadata.name, operator: NotIn, values: [n1]}]}"
-    ));
+    assert!(matched("{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}"));
+    assert!(!matched("{matchFields: [{key: metadata.name, operator: NotIn, values: [n1]}]}"));
     let no = "{matchExpressions: [{key: rack, operator: In, values: [r1]}, {key: zone, operator: Exists}]}";
     assert!(!matched(no));
-    assert!(matched(&format!(
-        "{no}, {{matchExpressions: [{{key: rack, operator: Exists}}]}}"
-    )));
+    assert!(matched(&format!("{no}, {{matchExpressions: [{{key: rack, operator: Exists}}]}}")));
     assert!(!matched("{}") && !matched(""));
     assert!(!matched(
         "{matchExpressions: [{key: rack, operator: Exists}], matchFields: [{key: metadata.name, operator: In, values: [n2]}]}"
@@ -80,10 +61,7 @@ fn r86_selectors_by_operator() {
 /// R86: no range for the node is said as such, and is not exhaustion.
 #[test]
 fn r86_no_range_for_a_node() {
-    let pool = pool(&format!(
-        "ranges: [{{name: a, cidr: 10.0.0.0/24, {}}}]",
-        selector(&[("rack", "r1")])
-    ));
+    let pool = pool(&format!("ranges: [{{name: a, cidr: 10.0.0.0/24, {}}}]", selector(&[("rack", "r1")])));
     assert_eq!(
         next(&pool, &Taken::new(&pool), "n9").unwrap_err().to_string(),
         "no range of pool traffic-1 is for node n9: add one whose nodeSelector matches it, or one without"
@@ -116,31 +94,19 @@ fn r88_r89_ties_2_to_4() {
             &[("a", "one"), ("b", "one")],
         )
     };
-    let size = pair(
-        "cidr: 192.168.0.0/20, perNodeHostBits: 10",
-        "cidr: 10.0.0.0/16, perNodeHostBits: 16",
-    );
+    let size = pair("cidr: 192.168.0.0/20, perNodeHostBits: 10", "cidr: 10.0.0.0/16, perNodeHostBits: 16");
     assert_eq!(size, ["second", "first"]);
     // Four slices each: 32 addresses before 128.
     assert_eq!(
-        pair(
-            "cidr: 10.0.0.0/23, perNodeHostBits: 7",
-            "cidr: 10.1.0.0/25, perNodeHostBits: 5"
-        ),
+        pair("cidr: 10.0.0.0/23, perNodeHostBits: 7", "cidr: 10.1.0.0/25, perNodeHostBits: 5"),
         ["second", "first"]
     );
     let (a, b) = (selector(&[("a", "one")]), selector(&[("b", "one")]));
     assert_eq!(
-        pair(
-            &format!("cidr: 10.0.0.0/24, {b}"),
-            &format!("cidr: 10.0.1.0/24, {a}")
-        ),
+        pair(&format!("cidr: 10.0.0.0/24, {b}"), &format!("cidr: 10.0.1.0/24, {a}")),
         ["second", "first"]
     );
-    assert_eq!(
-        pair("cidr: 10.0.1.0/24", "cidr: 10.0.0.0/24"),
-        ["second", "first"]
-    );
+    assert_eq!(pair("cidr: 10.0.1.0/24", "cidr: 10.0.0.0/24"), ["second", "first"]);
 }
 
 /// R88: the total, not what remains: neither exclusions nor holders change the order.
@@ -165,10 +131,8 @@ fn r90_the_order_of_the_example() {
     let yaml = yaml.replace("10.5.0.0/16", "11.5.0.0/16");
     let node = [("node", "n1"), ("rack", "rack1")];
     assert_eq!(order(&yaml, &node), ["best", "near", "wide", "default"]);
-    let shared = yaml
-        .replace("perNodeHostBits: 6, ", "")
-        .replace("perNodeHostBits: 4, ", "")
-        .replace("11.5", "10.5");
+    let shared =
+        yaml.replace("perNodeHostBits: 6, ", "").replace("perNodeHostBits: 4, ", "").replace("11.5", "10.5");
     assert_eq!(order(&shared, &node), ["best", "near", "wide", "default"]);
 }
 
@@ -182,26 +146,9 @@ fn r90_full_means_the_next_one() {
     let mut taken = Taken::new(&pool);
     let mut ranges = Vec::new();
     for node in ["a", "b", "c"] {
-        let holder = Holder {
-            node,
-            capture: "c",
-            declined: &[],
-            want: Want::Any,
-        };
-        let view = PoolView {
-            pool: &pool,
-            taken: &taken,
-            barred: &Barred::default(),
-        };
-        let choice = choose(
-            &view,
-            &holder,
-            &NodeView {
-                name: node,
-                labels: &labels,
-            },
-        )
-        .unwrap();
+        let holder = Holder { node, capture: "c", declined: &[], want: Want::Any };
+        let view = PoolView { pool: &pool, taken: &taken, barred: &Barred::default() };
+        let choice = choose(&view, &holder, &NodeView { name: node, labels: &labels }).unwrap();
         taken.insert(address(&choice));
         ranges.push(choice.range);
     }

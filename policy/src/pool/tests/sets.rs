@@ -88,9 +88,7 @@ fn taken_merges_across_holes() {
         "{range: {cidr: 10.0.0.0/16, skipOctetEnds: true, gateway: 10.0.1.7, exclude: [10.0.1.9, 10.0.1.64/26]},
           reservations: [{node: vip, ip: 10.0.1.11}]}",
     );
-    let all: Vec<IpAddr> = (0..=0x2ff_u32)
-        .map(|n| IpAddr::from((0x0a00_0000 + n).to_be_bytes()))
-        .collect();
+    let all: Vec<IpAddr> = (0..=0x2ff_u32).map(|n| IpAddr::from((0x0a00_0000 + n).to_be_bytes())).collect();
     let odd_first = all.iter().skip(1).step_by(2).chain(all.iter().step_by(2));
     let taken = Taken::of(&pool, odd_first.copied());
     assert_eq!(taken.runs(Family::V4).iter().count(), 1);
@@ -105,23 +103,10 @@ fn taken_of_another_spec_is_refitted() {
     let held: Vec<IpAddr> = (1..=13).map(|n| ip(&format!("10.0.0.{n}"))).collect();
     let taken = Taken::of(&before, held);
     for i in 0..20 {
-        assert_eq!(
-            address(&next(&after, &taken, &format!("n{i}")).unwrap()),
-            ip("10.0.0.14")
-        );
+        assert_eq!(address(&next(&after, &taken, &format!("n{i}")).unwrap()), ip("10.0.0.14"));
     }
-    let view = PoolView {
-        pool: &after,
-        taken: &taken,
-        barred: &Barred::default(),
-    };
-    assert_eq!(
-        view.counts(),
-        Counts {
-            capacity: 11,
-            available: 1
-        }
-    );
+    let view = PoolView { pool: &after, taken: &taken, barred: &Barred::default() };
+    assert_eq!(view.counts(), Counts { capacity: 11, available: 1 });
 }
 
 #[test]
@@ -129,12 +114,7 @@ fn counts_are_in_claims() {
     let counts = |yaml: &str, held: &[&str], barred: &Barred| {
         let pool = pool(yaml);
         let taken = Taken::of(&pool, held.iter().map(|text| ip(text)));
-        let counts = PoolView {
-            pool: &pool,
-            taken: &taken,
-            barred,
-        }
-        .counts();
+        let counts = PoolView { pool: &pool, taken: &taken, barred }.counts();
         (counts.capacity, counts.available)
     };
     let free = Barred::default();
@@ -147,19 +127,12 @@ fn counts_are_in_claims() {
     assert_eq!(counts(seed, &["10.10.10.8", "10.10.10.3"], &barred), (8, 2));
     // Overlapping ranges count once; a draining one has nothing to give.
     assert_eq!(
-        counts(
-            "ranges: [{name: a, cidr: 10.0.0.0/24}, {name: b, cidr: 10.0.0.0/23}]",
-            &[],
-            &free
-        ),
+        counts("ranges: [{name: a, cidr: 10.0.0.0/24}, {name: b, cidr: 10.0.0.0/23}]", &[], &free),
         (510, 510)
     );
     let draining = "ranges: [{name: a, cidr: 10.0.0.0/24, state: Draining}, {name: b, cidr: 10.0.1.0/24}]";
     assert_eq!(counts(draining, &["10.0.0.1"], &free), (508, 254));
     // Dual stack is worth the scarcer family; single-family ranges beside it add theirs.
     let dual = "ranges: [{name: a, ipv4: {cidr: 10.0.0.0/24}, ipv6: {cidr: 'fd00::/64'}}, {name: b, cidr: 'fd01::/120'}]";
-    assert_eq!(
-        counts(dual, &["10.0.0.1", "fd00::1"], &free),
-        (254 + 255, 253 + 255)
-    );
+    assert_eq!(counts(dual, &["10.0.0.1", "fd00::1"], &free), (254 + 255, 253 + 255));
 }

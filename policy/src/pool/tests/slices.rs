@@ -12,34 +12,13 @@ fn net(text: &str) -> IpNet {
 
 fn next_slice(pool: &Pool, taken: &TakenSlices, node: &str, want: Want) -> Result<SliceChoice, NoAddress> {
     let none = BTreeMap::new();
-    let holder = Holder {
-        node,
-        capture: "address",
-        declined: &[],
-        want,
-    };
-    let view = SliceView {
-        pool,
-        taken,
-        barred: &Barred::default(),
-    };
-    choose_slice(
-        &view,
-        &holder,
-        &NodeView {
-            name: node,
-            labels: &none,
-        },
-    )
+    let holder = Holder { node, capture: "address", declined: &[], want };
+    let view = SliceView { pool, taken, barred: &Barred::default() };
+    choose_slice(&view, &holder, &NodeView { name: node, labels: &none })
 }
 
 fn cidrs(choice: &SliceChoice) -> Vec<IpNet> {
-    choice
-        .v4
-        .iter()
-        .chain(&choice.v6)
-        .map(|slice| slice.cidr)
-        .collect()
+    choice.v4.iter().chain(&choice.v6).map(|slice| slice.cidr).collect()
 }
 
 /// Slices for node after node until there are no more.
@@ -73,14 +52,8 @@ fn r112_slices_are_opt_in() {
 /// R118: /8 by /22 is 16384; all of them are given, then it is exhausted.
 #[test]
 fn r118_counts_and_exhaustion() {
-    assert_eq!(
-        pool("range: {cidr: 10.0.0.0/8, perNodeHostBits: 10}").slice_count(),
-        16384
-    );
-    assert_eq!(
-        pool("range: {cidr: 'fd00::/64', perNodeHostBits: 4}").slice_count(),
-        1 << 60
-    );
+    assert_eq!(pool("range: {cidr: 10.0.0.0/8, perNodeHostBits: 10}").slice_count(), 16384);
+    assert_eq!(pool("range: {cidr: 'fd00::/64', perNodeHostBits: 4}").slice_count(), 1 << 60);
     let small = pool("range: {cidr: 10.0.0.0/22, perNodeHostBits: 4}");
     let all: BTreeSet<IpNet> = drain_slices(&small).iter().flat_map(cidrs).collect();
     assert_eq!((all.len(), small.slice_count()), (64, 64));
@@ -103,7 +76,7 @@ fn r93_masks() {
     assert_eq!(lengths, [26, 122]);
 }
 
-/// R92: bits 10, /20 and /64: four nodes; what is left of the IPv6 side another range can use.
+/// R92: bits 10, /20 and /64: exactly four nodes; the fifth gets neither family, and takes none.
 #[test]
 fn r92_both_slices_or_none() {
     let dual = pool(
@@ -111,10 +84,11 @@ fn r92_both_slices_or_none() {
     );
     let all = drain_slices(&dual);
     assert_eq!((all.len(), dual.slice_count()), (4, 4));
-    assert!(
-        all.iter()
-            .all(|choice| choice.v4.is_some() && choice.v6.is_some())
-    );
+    assert!(all.iter().all(|choice| choice.v4.is_some() && choice.v6.is_some()));
+    let taken = TakenSlices::of(&dual, all.iter().flat_map(cidrs));
+    let fifth = next_slice(&dual, &taken, "fifth", Want::Any).unwrap_err();
+    assert!(fifth.to_string().contains("range default (IPv4)"), "{fifth}");
+    assert_eq!(taken.len(), 8);
 }
 
 /// R105: 16 nodes of a /24 each in a /20; with a second range 32.
@@ -134,22 +108,13 @@ fn r116_names() {
         let choice = next_slice(&pool, &TakenSlices::new(&pool), "n", Want::Exactly(ip(text))).unwrap();
         choice.v4.or(choice.v6).unwrap().name
     };
-    assert_eq!(
-        name("range: {cidr: 10.1.0.0/20, perNodeHostBits: 4}", "10.1.2.55"),
-        "traffic-1.10.1.2.48"
-    );
+    assert_eq!(name("range: {cidr: 10.1.0.0/20, perNodeHostBits: 4}", "10.1.2.55"), "traffic-1.10.1.2.48");
     assert_eq!(
         name("range: {cidr: 'fd00::/64', perNodeHostBits: 8}", "fd00::abcd:12"),
         "traffic-1.fd00--abcd-0"
     );
-    assert_eq!(
-        name("range: {cidr: 'fd00::/64', perNodeHostBits: 16}", "fd00::9"),
-        "traffic-1.fd00--0"
-    );
-    assert_eq!(
-        name("range: {cidr: 'fd00::/64', perNodeHostBits: 0}", "fd00::9"),
-        "traffic-1.fd00--9"
-    );
+    assert_eq!(name("range: {cidr: 'fd00::/64', perNodeHostBits: 16}", "fd00::9"), "traffic-1.fd00--0");
+    assert_eq!(name("range: {cidr: 'fd00::/64', perNodeHostBits: 0}", "fd00::9"), "traffic-1.fd00--9");
 }
 
 /// D15: only whole aligned blocks; what is cut off is said. A start at the first usable loses nothing.
@@ -157,14 +122,7 @@ fn r116_names() {
 fn d15_only_whole_blocks() {
     let pool1 = pool("range: {cidr: 10.0.0.0/24, start: 10.0.0.10, end: 10.0.0.100, perNodeHostBits: 4}");
     let all: BTreeSet<IpNet> = drain_slices(&pool1).iter().flat_map(cidrs).collect();
-    let want = [
-        "10.0.0.16/28",
-        "10.0.0.32/28",
-        "10.0.0.48/28",
-        "10.0.0.64/28",
-        "10.0.0.80/28",
-    ]
-    .map(net);
+    let want = ["10.0.0.16/28", "10.0.0.32/28", "10.0.0.48/28", "10.0.0.64/28", "10.0.0.80/28"].map(net);
     assert_eq!(all, want.into_iter().collect());
     assert_eq!(pool1.capacity(), 80);
     assert_eq!(
@@ -172,14 +130,7 @@ fn d15_only_whole_blocks() {
         "spec.range.perNodeHostBits: 11 addresses at the edges are in no whole block of 16 and will not be given"
     );
     let written = pool("range: {cidr: 10.0.0.0/24, start: 10.0.0.1, end: 10.0.0.254, perNodeHostBits: 4}");
-    assert_eq!(
-        (
-            written.slice_count(),
-            written.warnings().len(),
-            written.capacity()
-        ),
-        (16, 0, 254)
-    );
+    assert_eq!((written.slice_count(), written.warnings().len(), written.capacity()), (16, 0, 254));
     // The API takes bounds around no whole block: so does the core, and gives nothing.
     let none = pool(
         "{range: {cidr: 10.0.0.0/24, start: 10.0.0.10, end: 10.0.0.30, perNodeHostBits: 4}, staticBand: 9}",
@@ -189,10 +140,7 @@ fn d15_only_whole_blocks() {
         "spec.range.perNodeHostBits: no whole block of 2^4 addresses lies between 10.0.0.10 and 10.0.0.30: nothing will \
          be given"
     );
-    assert_eq!(
-        (drain_slices(&none).len(), none.slice_count(), none.capacity()),
-        (0, 0, 0)
-    );
+    assert_eq!((drain_slices(&none).len(), none.slice_count(), none.capacity()), (0, 0, 0));
 }
 
 #[test]
@@ -219,10 +167,7 @@ fn barren_slices_are_never_chosen() {
     assert_eq!(all.len() as u128, 254 - 1 - 64 - 1);
     assert_eq!(pool.capacity(), 254 - 1 - 64);
     let mine = next_slice(&pool, &TakenSlices::new(&pool), "vip", Want::Any).unwrap();
-    assert_eq!(
-        (cidrs(&mine), mine.kind),
-        (vec![net("10.0.0.9/32")], Kind::Reserved)
-    );
+    assert_eq!((cidrs(&mine), mine.kind), (vec![net("10.0.0.9/32")], Kind::Reserved));
     let large =
         super::pool("range: {cidr: 10.0.0.0/24, perNodeHostBits: 4, exclude: [10.0.0.0/25, 10.0.0.129]}");
     assert_eq!(drain_slices(&large).len(), 8);
@@ -235,14 +180,7 @@ fn slices_of_the_static_band_go_last() {
     // The band is .0.1 to .0.64: five slices touch it.
     let all = drain_slices(&pool);
     let last: BTreeSet<IpNet> = all.iter().skip(59).flat_map(cidrs).collect();
-    let want = [
-        "10.0.0.0/28",
-        "10.0.0.16/28",
-        "10.0.0.32/28",
-        "10.0.0.48/28",
-        "10.0.0.64/28",
-    ]
-    .map(net);
+    let want = ["10.0.0.0/28", "10.0.0.16/28", "10.0.0.32/28", "10.0.0.48/28", "10.0.0.64/28"].map(net);
     assert_eq!(last, want.into_iter().collect());
 }
 
@@ -275,10 +213,7 @@ fn r114_choosing_inside_a_slice() {
     assert_eq!((given.prefix_length, given.gateway), (20, Some(ip("10.0.0.20"))));
     let all = drain(&mine, &mut taken);
     assert_eq!(all.len(), 30);
-    assert!(
-        all.iter()
-            .all(|ip| net("10.0.0.16/28").contains(ip) || net("10.0.2.32/28").contains(ip))
-    );
+    assert!(all.iter().all(|ip| net("10.0.0.16/28").contains(ip) || net("10.0.2.32/28").contains(ip)));
     // The first slice of a range has no network address to give.
     assert_eq!(pool.within(&[net("10.0.0.0/28")]).unwrap().capacity(), 15);
 }
@@ -317,17 +252,12 @@ fn leftovers_of_another_cut_block_what_they_touch() {
     let count = |taken: &TakenSlices| {
         let (mut taken, mut n) = (taken.clone(), 0);
         while let Ok(choice) = next_slice(&pool, &taken, "n", Want::Any) {
-            cidrs(&choice)
-                .into_iter()
-                .for_each(|cidr| assert!(taken.insert(cidr)));
+            cidrs(&choice).into_iter().for_each(|cidr| assert!(taken.insert(cidr)));
             n += 1;
         }
         n
     };
-    let mut taken = TakenSlices::of(
-        &pool,
-        [net("10.0.0.18/32"), net("10.0.0.20/32"), net("10.0.0.0/27")],
-    );
+    let mut taken = TakenSlices::of(&pool, [net("10.0.0.18/32"), net("10.0.0.20/32"), net("10.0.0.0/27")]);
     assert_eq!((taken.len(), count(&taken)), (3, 2));
     assert!(taken.remove(net("10.0.0.0/27")) && !taken.remove(net("10.0.0.0/27")));
     assert_eq!(count(&taken), 3);
@@ -335,4 +265,26 @@ fn leftovers_of_another_cut_block_what_they_touch() {
     assert_eq!(count(&taken), 3);
     assert!(taken.remove(net("10.0.0.20/32")) && taken.is_empty());
     assert_eq!(count(&taken), 4);
+}
+
+/// Where each address lies, and that what touches the static band comes last: the choice agrees.
+#[test]
+fn the_slice_around_an_address() {
+    let pool = pool("range: {cidr: 10.0.0.0/24, perNodeHostBits: 4}");
+    let range = &pool.ranges()[0];
+    assert_eq!(range.slice_around(ip("10.0.0.5")), Some((net("10.0.0.0/28"), true)));
+    assert_eq!(
+        range.slice_around(ip("10.0.0.31")),
+        Some((net("10.0.0.16/28"), true)),
+        "the band ends at .16"
+    );
+    assert_eq!(range.slice_around(ip("10.0.0.32")), Some((net("10.0.0.32/28"), false)));
+    assert_eq!(range.slice_around(ip("10.0.1.1")), None);
+    assert_eq!(super::pool("range: {cidr: 10.0.0.0/24}").ranges()[0].slice_around(ip("10.0.0.5")), None);
+    let order: Vec<bool> = drain_slices(&pool)
+        .iter()
+        .filter_map(|choice| range.slice_around(choice.v4.as_ref()?.cidr.hosts().next()?))
+        .map(|(_, last)| last)
+        .collect();
+    assert_eq!(order, [[false; 14].as_slice(), &[true; 2]].concat());
 }

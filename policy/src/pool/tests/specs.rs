@@ -53,12 +53,9 @@ fn warnings(pool: &Pool) -> Vec<String> {
 #[test]
 fn r2_both_bounds_are_inclusive() {
     let pool = pool("range: {cidr: 10.10.10.0/24, start: 10.10.10.1, end: 10.10.10.10}");
-    for (text, inside) in [
-        ("10.10.10.0", false),
-        ("10.10.10.1", true),
-        ("10.10.10.10", true),
-        ("10.10.10.11", false),
-    ] {
+    for (text, inside) in
+        [("10.10.10.0", false), ("10.10.10.1", true), ("10.10.10.10", true), ("10.10.10.11", false)]
+    {
         assert_eq!(pool.contains(ip(text)), inside, "{text}");
     }
 }
@@ -113,14 +110,8 @@ fn exclusions_and_gateway_are_checked() {
 
 #[test]
 fn the_form_is_checked() {
-    assert_eq!(
-        errors("{}"),
-        ["spec: exactly one of range and ranges must be set"]
-    );
-    assert_eq!(
-        errors("ranges: []"),
-        ["spec.ranges: must list at least one range"]
-    );
+    assert_eq!(errors("{}"), ["spec: exactly one of range and ranges must be set"]);
+    assert_eq!(errors("ranges: []"), ["spec.ranges: must list at least one range"]);
     assert_eq!(
         errors("{range: {cidr: 10.0.0.0/24}, ranges: [{name: a, cidr: 10.0.1.0/24}]}"),
         ["spec: exactly one of range and ranges must be set"]
@@ -163,10 +154,7 @@ fn the_form_is_checked() {
 /// R78: a range has IPv4, IPv6 or both.
 #[test]
 fn r78_families() {
-    assert_eq!(
-        errors("range: {skipOctetEnds: true}"),
-        ["spec.range: set cidr, or ipv4 and/or ipv6"]
-    );
+    assert_eq!(errors("range: {skipOctetEnds: true}"), ["spec.range: set cidr, or ipv4 and/or ipv6"]);
     assert_eq!(
         errors("range: {cidr: 10.0.0.0/24, ipv6: {cidr: 'fd00::/64'}}"),
         ["spec.range: set cidr, or ipv4 and/or ipv6, not both"]
@@ -211,11 +199,7 @@ fn reservations_are_checked() {
             "spec.reservations[2].ip: 10.0.0.21 is in the network of a range, but not from its start to its end: c won't get it",
         ]
     );
-    assert!(
-        ["a", "b", "c"]
-            .iter()
-            .all(|node| pool.reservations_for(node).is_empty())
-    );
+    assert!(["a", "b", "c"].iter().all(|node| pool.reservations_for(node).is_empty()));
 }
 
 #[test]
@@ -225,10 +209,7 @@ fn selectors_are_checked() {
                             {key: size, operator: Gt, values: [big]}],
          matchFields: [{key: metadata.uid, operator: In, values: [x]}, {key: metadata.name, operator: Exists}]}]}},
         {name: b, cidr: 10.0.1.0/24, nodeSelector: {}}]";
-    assert_eq!(
-        errors(yaml),
-        ["spec.ranges[1].nodeSelector.nodeSelectorTerms: is required"]
-    );
+    assert_eq!(errors(yaml), ["spec.ranges[1].nodeSelector.nodeSelectorTerms: is required"]);
     assert_eq!(
         errors(&yaml.replace(", nodeSelector: {}", "")),
         [
@@ -247,10 +228,7 @@ fn a_manifest_is_read_whole() {
     let yaml = "{apiVersion: nmstate.io/v1, kind: NodeIPPool, metadata: {name: traffic-1},
         spec: {range: {cidr: 10.0.0.0/24, attributes: {vlan: '120'}}, staticBand: 5, quarantine: 1h30m}}";
     let spec: PoolSpec = serde_saphyr::from_str(yaml).unwrap();
-    assert_eq!(
-        (spec.name.as_str(), spec.static_band),
-        ("traffic-1", StaticBand::Count(5))
-    );
+    assert_eq!((spec.name.as_str(), spec.static_band), ("traffic-1", StaticBand::Count(5)));
     let pool = Pool::new(&spec).unwrap();
     assert_eq!((pool.name(), pool.quarantine()), ("traffic-1", 5400));
     assert_eq!(pool.ranges()[0].name(), SINGLE);
@@ -260,10 +238,7 @@ fn a_manifest_is_read_whole() {
             .contains("kind: is Pod, not NodeIPPool")
     );
     assert!(refused("{metadata: {}, spec: {}}").contains("metadata.name: is required"));
-    let dotted = PoolSpec {
-        name: "a.b".into(),
-        ..spec
-    };
+    let dotted = PoolSpec { name: "a.b".into(), ..spec };
     assert!(
         Pool::new(&dotted)
             .unwrap_err()
@@ -275,12 +250,9 @@ fn a_manifest_is_read_whole() {
 #[test]
 fn durations() {
     let of = |text: &str| {
-        Pool::new(&PoolSpec {
-            quarantine: Some(text.into()),
-            ..spec("range: {cidr: 10.0.0.0/24}")
-        })
-        .map(|p| p.quarantine())
-        .ok()
+        Pool::new(&PoolSpec { quarantine: Some(text.into()), ..spec("range: {cidr: 10.0.0.0/24}") })
+            .map(|p| p.quarantine())
+            .ok()
     };
     let good = [
         ("1s", 1),
@@ -334,9 +306,6 @@ fn overlapping_pools_are_seen() {
         "ranges: [{name: first, cidr: 'fd00::/64'}, {name: second, cidr: 10.0.0.0/23, start: 10.0.0.99}]",
     );
     let c = pool("range: {cidr: 10.0.0.0/24, start: 10.0.0.100}");
-    assert_eq!(
-        (a.overlaps(&b), b.overlaps(&a)),
-        (Some(ip("10.0.0.99")), Some(ip("10.0.0.99")))
-    );
+    assert_eq!((a.overlaps(&b), b.overlaps(&a)), (Some(ip("10.0.0.99")), Some(ip("10.0.0.99"))));
     assert_eq!(a.overlaps(&c), None);
 }

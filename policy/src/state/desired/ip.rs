@@ -10,6 +10,19 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+/// What only matters to who runs DHCP or listens to routers.
+const AUTO: &[&str] = &[
+    "auto-dns",
+    "auto-gateway",
+    "auto-routes",
+    "auto-route-table-id",
+    "auto-route-metric",
+    "dhcp-client-id",
+    "dhcp-send-hostname",
+    "dhcp-custom-hostname",
+    "dhcp-duid",
+];
+
 pub(super) fn read(
     r: &mut Reader,
     path: &Path<'_>,
@@ -30,30 +43,14 @@ pub(super) fn read(
             "forwarding" => ip.forwarding = r.boolean(&at, value),
             "address" | "addresses" => {
                 let list = read_addresses(r, &at, value, family);
-                // Those that somebody renews are not anybody's to ask for.
-                let wanted = list.iter().filter(|a| !a.is_dynamic()).map(|a| DesiredAddress {
-                    ip: a.ip,
-                    prefix: a.prefix,
-                    pooled: false,
-                });
-                ip.addresses = Some(wanted.collect());
+                ip.addresses = Some(asked(&list));
                 seen.addresses[family as usize] = list;
             }
             // Extra addresses are never left by Berth nor accepted by verification, whoever says which.
             "allow-extra-address" => {
                 r.boolean(&at, value);
             }
-            "auto-dns"
-            | "auto-gateway"
-            | "auto-routes"
-            | "auto-route-table-id"
-            | "auto-route-metric"
-            | "dhcp-client-id"
-            | "dhcp-send-hostname"
-            | "dhcp-custom-hostname"
-            | "dhcp-duid" => {
-                auto.push((key, value));
-            }
+            _ if AUTO.contains(&key) => auto.push((key, value)),
             "addr-gen-mode" | "token" | "prefix-route-metric" => r.unread(&at, true, value),
             _ => r.unread(&at, false, value),
         }
@@ -61,11 +58,7 @@ pub(super) fn read(
     read_auto(r, path, &ip, &auto);
     if ip.enabled == Some(false) && !r.lenient {
         // Nothing can be asked of a family that is off; nmstate drops it, and so does this.
-        ip = DesiredIp {
-            enabled: Some(false),
-            forwarding: ip.forwarding,
-            ..DesiredIp::default()
-        };
+        ip = DesiredIp { enabled: Some(false), forwarding: ip.forwarding, ..DesiredIp::default() };
     }
     match family {
         Family::Ipv4 => link.ipv4 = Some(ip),
@@ -73,8 +66,8 @@ pub(super) fn read(
     }
 }
 
-/// What only matters to who runs DHCP or listens to routers. Berth does neither, so it is accepted where it
-/// means nothing: both are off, or the value is the default.
+/// Berth neither runs DHCP nor listens to routers, so what is about that is accepted where it means nothing: both are
+/// off, or the value is the default.
 fn read_auto(r: &mut Reader, path: &Path<'_>, ip: &DesiredIp, fields: &[(&str, &Value)]) {
     let off = ip.enabled == Some(false) || (ip.dhcp == Some(false) && ip.autoconf != Some(true));
     for (key, value) in fields {
@@ -89,6 +82,12 @@ fn read_auto(r: &mut Reader, path: &Path<'_>, ip: &DesiredIp, fields: &[(&str, &
             r.unread(&path.key(key), true, value);
         }
     }
+}
+
+/// Those that somebody renews are not anybody's to ask for.
+fn asked(list: &[Address]) -> Vec<DesiredAddress> {
+    let fixed = list.iter().filter(|a| !a.is_dynamic());
+    fixed.map(|a| DesiredAddress { ip: a.ip, prefix: a.prefix, pooled: false }).collect()
 }
 
 fn read_addresses(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Vec<Address> {
@@ -126,6 +125,25 @@ fn not_a_host(ip: IpAddr) -> Option<&'static str> {
     }
 }
 
+fn read_ip(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Option<IpAddr> {
+    let address = r.ip(path, value)?;
+    if Family::of(&address) != family {
+        let wanted = match family {
+            Family::Ipv4 => "an IPv4 address",
+            Family::Ipv6 => "an IPv6 address",
+        };
+        r.find(path, Reason::Expected { wanted, found: shown(value) });
+        return None;
+    }
+    match not_a_host(address).filter(|_| !r.lenient) {
+        Some(what) => {
+            r.find(path, Reason::NotAHost { address, what });
+            None
+        }
+        None => Some(address),
+    }
+}
+
 fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Option<Address> {
     r.map(path, value)?;
     let (mut ip, mut prefix, mut protocol) = (None, None, None);
@@ -136,29 +154,7 @@ fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) 
         match key {
             "ip" => {
                 has_ip = true;
-                ip = r.ip(&at, value).filter(|ip| {
-                    let fits = Family::of(ip) == family;
-                    if !fits {
-                        let wanted = match family {
-                            Family::Ipv4 => "an IPv4 address",
-                            Family::Ipv6 => "an IPv6 address",
-                        };
-                        r.find(
-                            &at,
-                            Reason::Expected {
-                                wanted,
-                                found: shown(value),
-                            },
-                        );
-                    }
-                    fits
-                });
-                if let (Some(address), false) = (ip, r.lenient)
-                    && let Some(what) = not_a_host(address)
-                {
-                    r.find(&at, Reason::NotAHost { address, what });
-                    ip = None;
-                }
+                ip = read_ip(r, &at, value, family);
             }
             "prefix-length" => {
                 has_prefix = true;
@@ -177,16 +173,8 @@ fn read_address(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) 
     if !has_prefix {
         r.find(&path.key("prefix-length"), Reason::Missing);
     }
-    let lifetime = valid.map(|valid| Lifetime {
-        valid,
-        preferred: preferred.unwrap_or(valid).min(valid),
-    });
-    Some(Address {
-        ip: ip?,
-        prefix: prefix?,
-        lifetime,
-        protocol,
-    })
+    let lifetime = valid.map(|valid| Lifetime { valid, preferred: preferred.unwrap_or(valid).min(valid) });
+    Some(Address { lifetime, protocol, ..Address::new(ip?, prefix?) })
 }
 
 /// `forever`, `1200sec`, `1200`; what can't be read counts as for ever, as it is never asked for.

@@ -83,6 +83,19 @@ pub(in crate::state) fn read(
         seen.ignored = true;
         if r.lenient {
             seen.extra = map.clone();
+        } else if link.state != LinkState::Ignore {
+            // What every kind has is looked at all the same, so that all that is wrong is said at once; what else
+            // such a kind may have, nobody here knows.
+            let mut spare = DesiredLink::new(index, link.name.clone());
+            for (key, value) in r.fields(path, value) {
+                let at = path.key(key);
+                let known = common(r, &at, key, value, &mut spare, &mut Shown::default());
+                // Its own section goes with the kind, under whichever name.
+                let refused = UNSUPPORTED.contains(&key) && !LinkKind::is_foreign(key);
+                if !known && refused {
+                    r.unread(&at, true, value);
+                }
+            }
         }
         return Some((link, seen));
     }
@@ -97,25 +110,25 @@ pub(in crate::state) fn read(
         link.kind = Some(LinkKind::Veth);
     }
     read_identifier(r, path, map, &mut link);
-    if let (Some(profile), false) = (map.get("profile-name").filter(|v| !v.is_null()), r.lenient) {
-        let at = path.key("profile-name");
-        match &link.identifier {
-            Identifier::Name if profile.as_str() != Some(link.name.as_str()) => r.unread(&at, true, profile),
-            _ => {}
-        }
-    }
+    read_profile(r, path, map, &link);
     seen.extra = std::mem::take(&mut r.extra);
     Some((link, seen))
+}
+
+/// Nobody here has profiles; one that is called as its link says nothing.
+fn read_profile(r: &mut Reader, path: &Path<'_>, map: &Map<String, Value>, link: &DesiredLink) {
+    let Some(profile) = map.get("profile-name").filter(|v| !v.is_null() && !r.lenient) else {
+        return;
+    };
+    if link.identifier == Identifier::Name && profile.as_str() != Some(link.name.as_str()) {
+        r.unread(&path.key("profile-name"), true, profile);
+    }
 }
 
 fn read_kind(r: &mut Reader, path: &Path<'_>, map: &Map<String, Value>) -> Option<LinkKind> {
     if let Some(value) = map.get("type").filter(|v| !v.is_null()) {
         let name = r.text(&path.key("type"), value)?;
-        return if name == "unknown" {
-            None
-        } else {
-            Some(LinkKind::from_name(name))
-        };
+        return if name == "unknown" { None } else { Some(LinkKind::from_name(name)) };
     }
     // No type said, but a section only one kind has: that is as good.
     map.keys().find_map(|key| kind::of_section(key))
@@ -134,13 +147,7 @@ fn refuse_kind(r: &mut Reader, path: &Path<'_>, link: &DesiredLink) {
         r.find(&at, Reason::ValueNotSupported { what: name.clone() });
     } else {
         let allowed = LinkKind::KNOWN.iter().map(|k| k.spec_name()).collect();
-        r.find(
-            &at,
-            Reason::NotOneOf {
-                allowed,
-                found: format!("{name:?}"),
-            },
-        );
+        r.find(&at, Reason::NotOneOf { allowed, found: format!("{name:?}") });
     }
 }
 
@@ -168,9 +175,7 @@ fn common(
         "mac-address" => link.mac = r.mac(at, value),
         // 68 is the least any link takes (IPv4); the link's own limits are the plan's to check.
         "mtu" => {
-            link.mtu = r
-                .int(at, value, 68, u32::MAX.into())
-                .and_then(|n| u32::try_from(n).ok());
+            link.mtu = r.int(at, value, 68, u32::MAX.into()).and_then(|n| u32::try_from(n).ok());
         }
         "controller" => {
             link.controller = match value.as_str() {
@@ -200,19 +205,14 @@ fn read_alt_names(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<AltName
                 match key {
                     "name" => name = r.reference(&at, value),
                     "state" => {
-                        absent = r
-                            .word(&at, value, &[("absent", true), ("up", false)])
-                            .unwrap_or(false);
+                        absent = r.word(&at, value, &[("absent", true), ("up", false)]).unwrap_or(false);
                     }
                     _ => r.unread(&at, false, value),
                 }
             }
         }
         match name {
-            Some(name) => names.push(AltName {
-                name: name.into(),
-                absent,
-            }),
+            Some(name) => names.push(AltName { name: name.into(), absent }),
             None => r.find(&at.key("name"), Reason::Missing),
         }
     }
@@ -231,19 +231,8 @@ fn read_identifier(r: &mut Reader, path: &Path<'_>, map: &Map<String, Value>, li
             Some(mac) => link.identifier = Identifier::Mac(mac),
             None => r.find(&at, Reason::Needs { other: "mac-address" }),
         },
-        Some("pci-address") => r.find(
-            &at,
-            Reason::ValueNotSupported {
-                what: "pci-address".into(),
-            },
-        ),
-        _ => r.find(
-            &at,
-            Reason::NotOneOf {
-                allowed: vec!["name", "mac-address"],
-                found: shown(value),
-            },
-        ),
+        Some("pci-address") => r.find(&at, Reason::ValueNotSupported { what: "pci-address".into() }),
+        _ => r.find(&at, Reason::NotOneOf { allowed: vec!["name", "mac-address"], found: shown(value) }),
     }
 }
 
@@ -257,13 +246,7 @@ fn read_section(r: &mut Reader, at: &Path<'_>, key: &str, value: &Value, link: &
     if let Some(kind) = link.kind.as_ref().filter(|k| !k.agrees(&owner)) {
         let found = kind.to_string();
         if !r.lenient {
-            r.find(
-                at,
-                Reason::WrongKind {
-                    owner: owner.spec_name(),
-                    found,
-                },
-            );
+            r.find(at, Reason::WrongKind { owner: owner.spec_name(), found });
         }
         return;
     }
@@ -314,13 +297,7 @@ impl Section<'_> {
             }
             ("peer", _) if self.spec.sections.contains(&"veth") => link.peer = r.reference(at, value),
             ("port" | "ports" | "slaves", PortStyle::Bridge | PortStyle::Bond | PortStyle::Vrf) => {
-                ports::read(
-                    r,
-                    at,
-                    value,
-                    self.spec,
-                    link.ports.get_or_insert_with(Ports::default),
-                );
+                ports::read(r, at, value, self.spec, link.ports.get_or_insert_with(Ports::default));
             }
             ("allow-extra-ports", PortStyle::Bridge) => {
                 link.ports.get_or_insert_with(Ports::default).allow_extra =
@@ -337,8 +314,7 @@ impl Section<'_> {
 }
 
 fn is_below(path: &str, parent: &str) -> bool {
-    path.strip_prefix(parent)
-        .is_some_and(|rest| rest.starts_with('.'))
+    path.strip_prefix(parent).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// Options of one port, read from a mapping that also names it.

@@ -23,23 +23,13 @@ pub(super) fn read(
         let at = path.index(i);
         let entry = match item {
             Value::Object(_) if spec.ports == PortStyle::Bridge => read_bridge_port(r, &at, item, spec),
-            _ => r.reference(&at, item).map(|name| PortEntry {
-                name,
-                options: Options::new(),
-                vlan: None,
-            }),
+            _ => r.reference(&at, item).map(|name| PortEntry { name, options: Options::new(), vlan: None }),
         };
         let Some(entry) = entry else { continue };
         if names.insert(entry.name.clone()) {
             list.push(entry);
         } else {
-            r.find(
-                &at,
-                Reason::Duplicate {
-                    name: entry.name.to_string(),
-                    first: path.to_string(),
-                },
-            );
+            r.find(&at, Reason::Duplicate { name: entry.name.to_string(), first: path.to_string() });
         }
     }
     ports.list = Some(list);
@@ -58,11 +48,7 @@ fn read_bridge_port(
         }
         key == "vlan"
     });
-    Some(PortEntry {
-        name: name?,
-        options,
-        vlan,
-    })
+    Some(PortEntry { name: name?, options, vlan })
 }
 
 pub(super) fn read_config(

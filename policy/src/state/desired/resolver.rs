@@ -20,11 +20,7 @@ pub(in crate::state) fn read(r: &mut Reader, path: &Path<'_>, value: &Value) -> 
     }
     if dns == DesiredDns::default() {
         // An empty `config` purges.
-        dns = DesiredDns {
-            servers: Some(vec![]),
-            search: Some(vec![]),
-            options: Some(vec![]),
-        };
+        dns = DesiredDns { servers: Some(vec![]), search: Some(vec![]), options: Some(vec![]) };
     }
     dns
 }
@@ -41,13 +37,7 @@ fn read_texts(
         let at = path.index(i);
         let Some(text) = r.text(&at, item) else { continue };
         if !fits(text) {
-            r.find(
-                &at,
-                Reason::Expected {
-                    wanted,
-                    found: shown(item),
-                },
-            );
+            r.find(&at, Reason::Expected { wanted, found: shown(item) });
         } else if !out.iter().any(|t| t == text) {
             out.push(text.to_owned());
         }
@@ -84,22 +74,11 @@ pub(in crate::state) fn read_hostname(r: &mut Reader, path: &Path<'_>, value: &V
         if is_word(name) && name.len() <= 64 {
             *into = Some(name.to_owned());
         } else if !r.lenient {
-            r.find(
-                &at,
-                Reason::Expected {
-                    wanted: "a host name",
-                    found: shown(value),
-                },
-            );
+            r.find(&at, Reason::Expected { wanted: "a host name", found: shown(value) });
         }
     }
     if running.is_some() && config.is_some() && running != config && !r.lenient {
-        r.find(
-            &path.key("running"),
-            Reason::Conflict {
-                other: "another name in config",
-            },
-        );
+        r.find(&path.key("running"), Reason::Conflict { other: "another name in config" });
     }
     config.or(running)
 }

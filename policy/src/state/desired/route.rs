@@ -13,23 +13,17 @@ const UNSUPPORTED: &[&str] = &["cwnd", "initcwnd", "initrwnd", "quickack", "advm
 
 pub(in crate::state) fn read_list(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<DesiredRoute> {
     let list = r.list(path, value).iter().enumerate();
-    list.filter_map(|(i, item)| read(r, &path.index(i), i, item))
-        .collect()
+    list.filter_map(|(i, item)| read(r, &path.index(i), i, item)).collect()
 }
 
 fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<DesiredRoute> {
     let map = r.map(path, value)?;
-    let mut route = DesiredRoute {
-        index,
-        ..DesiredRoute::default()
-    };
+    let mut route = DesiredRoute { index, ..DesiredRoute::default() };
     for (key, value) in r.fields(path, value) {
         let at = path.key(key);
         match key {
             "state" => {
-                route.absent = r
-                    .word(&at, value, &[("absent", true), ("present", false)])
-                    .unwrap_or(false);
+                route.absent = r.word(&at, value, &[("absent", true), ("present", false)]).unwrap_or(false);
             }
             "destination" => route.destination = read_net(r, &at, value),
             "next-hop-interface" => {
@@ -51,9 +45,7 @@ fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<
             "route-type" => route.kind = r.word(&at, value, &RouteType::WORDS),
             "source" => route.source = r.ip(&at, value),
             "mtu" => {
-                route.mtu = r
-                    .int(&at, value, 1, u32::MAX.into())
-                    .and_then(|n| u32::try_from(n).ok());
+                route.mtu = r.int(&at, value, 1, u32::MAX.into()).and_then(|n| u32::try_from(n).ok());
             }
             _ => r.unread(&at, UNSUPPORTED.contains(&key), value),
         }
@@ -71,10 +63,7 @@ fn check(r: &mut Reader, path: &Path<'_>, route: &DesiredRoute, map: &Map<String
         r.find(&path.key("next-hop-interface"), Reason::Missing);
     }
     if !unicast && route.via.flatten().is_some() {
-        r.find(
-            &path.key("next-hop-address"),
-            Reason::Conflict { other: "route-type" },
-        );
+        r.find(&path.key("next-hop-address"), Reason::Conflict { other: "route-type" });
     }
     let Some(destination) = route.destination else {
         if !map.contains_key("destination") {
@@ -87,18 +76,9 @@ fn check(r: &mut Reader, path: &Path<'_>, route: &DesiredRoute, map: &Map<String
         Family::Ipv4 => "an IPv4 address, as the destination is",
         Family::Ipv6 => "an IPv6 address, as the destination is",
     };
-    for (key, ip) in [
-        ("next-hop-address", route.via.flatten()),
-        ("source", route.source),
-    ] {
+    for (key, ip) in [("next-hop-address", route.via.flatten()), ("source", route.source)] {
         if let Some(ip) = ip.filter(|ip| Family::of(ip) != family) {
-            r.find(
-                &path.key(key),
-                Reason::Expected {
-                    wanted,
-                    found: ip.to_string(),
-                },
-            );
+            r.find(&path.key(key), Reason::Expected { wanted, found: ip.to_string() });
         }
     }
 }
@@ -116,13 +96,7 @@ pub(super) fn read_net(r: &mut Reader, path: &Path<'_>, value: &Value) -> Option
         Err(_) => text.parse().ok().map(|ip: std::net::IpAddr| IpNet::from(ip)),
     };
     if net.is_none() {
-        r.find(
-            path,
-            Reason::Expected {
-                wanted: "a network like 10.0.0.0/24",
-                found: shown(value),
-            },
-        );
+        r.find(path, Reason::Expected { wanted: "a network like 10.0.0.0/24", found: shown(value) });
     }
     net.map(|net| net.trunc())
 }

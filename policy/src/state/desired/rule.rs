@@ -10,23 +10,17 @@ use serde_json::{Map, Value};
 
 pub(in crate::state) fn read_list(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<DesiredRule> {
     let list = r.list(path, value).iter().enumerate();
-    list.filter_map(|(i, item)| read(r, &path.index(i), i, item))
-        .collect()
+    list.filter_map(|(i, item)| read(r, &path.index(i), i, item)).collect()
 }
 
 fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<DesiredRule> {
     let map = r.map(path, value)?;
-    let mut rule = DesiredRule {
-        index,
-        ..DesiredRule::default()
-    };
+    let mut rule = DesiredRule { index, ..DesiredRule::default() };
     for (key, value) in r.fields(path, value) {
         let at = path.key(key);
         match key {
             "state" => {
-                rule.absent = r
-                    .word(&at, value, &[("absent", true), ("present", false)])
-                    .unwrap_or(false);
+                rule.absent = r.word(&at, value, &[("absent", true), ("present", false)]).unwrap_or(false);
             }
             "family" => rule.family = r.word(&at, value, &[("ipv4", Family::Ipv4), ("ipv6", Family::Ipv6)]),
             "ip-from" if value.as_str() == Some("") => {}
@@ -69,17 +63,8 @@ fn check(r: &mut Reader, path: &Path<'_>, rule: &mut DesiredRule, map: &Map<Stri
     if rule.absent || r.lenient {
         return;
     }
-    if rule.family.is_none()
-        && !["family", "ip-from", "ip-to"]
-            .iter()
-            .any(|key| map.contains_key(*key))
-    {
-        r.find(
-            path,
-            Reason::Needs {
-                other: "family, ip-from or ip-to",
-            },
-        );
+    if rule.family.is_none() && !["family", "ip-from", "ip-to"].iter().any(|key| map.contains_key(*key)) {
+        r.find(path, Reason::Needs { other: "family, ip-from or ip-to" });
     }
     if rule.fwmask.is_some() && rule.fwmark.is_none() {
         r.find(&path.key("fwmask"), Reason::Needs { other: "fwmark" });

@@ -7,13 +7,7 @@ use crate::state::option::{
     When,
 };
 
-const MODES: &[(&str, u64)] = &[
-    ("private", 1),
-    ("vepa", 2),
-    ("bridge", 4),
-    ("passthru", 8),
-    ("source", 16),
-];
+const MODES: &[(&str, u64)] = &[("private", 1), ("vepa", 2), ("bridge", 4), ("passthru", 8), ("source", 16)];
 
 pub(super) static SPEC: KindSpec = KindSpec {
     sections: &["mac-vlan"],

@@ -21,20 +21,8 @@ pub(super) static SPEC: KindSpec = KindSpec {
         OptSpec::new("registration-protocol", Word(REGISTRATION)),
         OptSpec::new("reorder-headers", Bool),
         OptSpec::new("loose-binding", Bool),
-        OptSpec::new(
-            "ingress-qos-map",
-            Pairs {
-                max_from: 7,
-                max_to: MAX,
-            },
-        ),
-        OptSpec::new(
-            "egress-qos-map",
-            Pairs {
-                max_from: MAX,
-                max_to: 7,
-            },
-        ),
+        OptSpec::new("ingress-qos-map", Pairs { max_from: 7, max_to: MAX }),
+        OptSpec::new("egress-qos-map", Pairs { max_from: MAX, max_to: 7 }),
     ],
     ..BARE
 };

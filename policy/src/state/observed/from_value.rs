@@ -8,7 +8,7 @@ use super::super::route::MAIN_TABLE;
 use super::super::scalar::Reader;
 use super::super::{
     DesiredLink, Dns, Family, IfName, Ip, Link, LinkKind, LinkState, NextHop, OptValue, Options, PortVlan,
-    Route, RouteProtocol, RouteType, Rule,
+    Raw, Route, RouteProtocol, RouteType, Rule,
 };
 use super::Observed;
 use serde_json::Value;
@@ -20,11 +20,7 @@ impl Observed {
     pub fn from_value(document: &Value) -> Result<Self, StateErrors> {
         let mut r = Reader::lenient();
         let observed = read(&mut r, document);
-        if r.findings.is_empty() {
-            Ok(observed)
-        } else {
-            Err(StateErrors(r.findings))
-        }
+        if r.findings.is_empty() { Ok(observed) } else { Err(StateErrors(r.findings)) }
     }
 }
 
@@ -85,12 +81,7 @@ fn to_link(doc: DesiredLink, shown: link::Shown) -> Link {
     link.permanent_mac = shown.permanent_mac;
     (link.mtu, link.min_mtu, link.max_mtu) = (doc.mtu, shown.min_mtu, shown.max_mtu);
     link.controller = doc.controller.flatten();
-    link.alt_names = doc
-        .alt_names
-        .into_iter()
-        .filter(|a| !a.absent)
-        .map(|a| a.name)
-        .collect();
+    link.alt_names = doc.alt_names.into_iter().filter(|a| !a.absent).map(|a| a.name).collect();
     link.promiscuous = doc.promiscuous.unwrap_or(false);
     (link.base, link.peer, link.options) = (doc.base, doc.peer, doc.options);
     let [v4, v6] = shown.addresses;
@@ -111,8 +102,7 @@ fn to_link(doc: DesiredLink, shown: link::Shown) -> Link {
         };
     }
     if link.kind.spec().ports == PortStyle::Bridge {
-        link.options
-            .insert(kind::VLAN_FILTERING.name(), OptValue::Bool(false));
+        link.options.insert(kind::VLAN_FILTERING.name(), OptValue::Bool(false));
     }
     link
 }
@@ -134,9 +124,7 @@ fn attach(links: &mut BTreeMap<IfName, Link>, controller: &IfName, ports: super:
         filters |= port.port.vlan != PortVlan::default();
     }
     if filters && let Some(bridge) = links.get_mut(controller) {
-        bridge
-            .options
-            .insert(kind::VLAN_FILTERING.name(), OptValue::Bool(true));
+        bridge.options.insert(kind::VLAN_FILTERING.name(), OptValue::Bool(true));
     }
 }
 
@@ -153,10 +141,7 @@ fn read_routes(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<Route> {
         return Vec::new();
     };
     // `config` first: what stands in both was written by somebody.
-    for (key, protocol) in [
-        ("config", RouteProtocol::STATIC),
-        ("running", RouteProtocol::UNSPEC),
-    ] {
+    for (key, protocol) in [("config", RouteProtocol::STATIC), ("running", RouteProtocol::UNSPEC)] {
         let Some(value) = map.get(key).filter(|v| !v.is_null()) else {
             continue;
         };
@@ -177,10 +162,7 @@ fn read_routes(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<Route> {
 
 fn join_hops(known: &mut Route, route: Route) {
     for hop in route.next_hops {
-        let twin = known
-            .next_hops
-            .iter()
-            .any(|h| (h.via, &h.dev) == (hop.via, &hop.dev));
+        let twin = known.next_hops.iter().any(|h| (h.via, &h.dev) == (hop.via, &hop.dev));
         if !twin && known.kind == RouteType::Unicast {
             known.next_hops.push(hop);
         }
@@ -203,14 +185,13 @@ fn to_route(doc: DesiredRoute, protocol: RouteProtocol) -> Option<Route> {
     Some(Route {
         destination,
         table: doc.table.unwrap_or(MAIN_TABLE),
-        metric: doc
-            .metric
-            .unwrap_or(Route::default_metric(Family::of_net(&destination))),
+        metric: doc.metric.unwrap_or(Route::default_metric(Family::of_net(&destination))),
         kind,
         protocol,
         next_hops: hop.filter(|_| kind == RouteType::Unicast).into_iter().collect(),
         source: doc.source,
         mtu: doc.mtu,
+        raw: Raw::default(),
     })
 }
 
@@ -221,11 +202,7 @@ fn read_rules(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<Rule> {
     let Some(config) = map.get("config") else {
         return Vec::new();
     };
-    rule::read_list(r, &path.key("config"), config)
-        .into_iter()
-        .filter(|d| !d.absent)
-        .map(to_rule)
-        .collect()
+    rule::read_list(r, &path.key("config"), config).into_iter().filter(|d| !d.absent).map(to_rule).collect()
 }
 
 fn to_rule(doc: DesiredRule) -> Rule {
@@ -237,13 +214,10 @@ fn to_rule(doc: DesiredRule) -> Rule {
         iif: doc.iif,
         fwmark: doc.fwmark,
         fwmask: doc.fwmask,
-        table: doc.table.or(if doc.action.is_none() {
-            Some(MAIN_TABLE)
-        } else {
-            None
-        }),
+        table: doc.table.or(if doc.action.is_none() { Some(MAIN_TABLE) } else { None }),
         action: doc.action,
         suppress_prefix_length: doc.suppress_prefix_length,
+        raw: Raw::default(),
     }
 }
 

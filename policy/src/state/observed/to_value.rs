@@ -1,6 +1,6 @@
 //! Printing an observed state as nmstate's YAML: name, type and state first, then what a person looks for.
 
-use super::super::kind::PortStyle;
+use super::super::kind::{KindSpec, PortStyle};
 use super::super::{Address, Dns, Family, IfName, Ip, Link, LinkKind, Route, RouteType, Rule, option};
 use super::Observed;
 use serde_json::{Map, Value, json};
@@ -21,10 +21,7 @@ impl Observed {
         });
         let mut out = Map::new();
         if let Some(hostname) = &self.hostname {
-            out.insert(
-                "hostname".into(),
-                json!({"running": hostname, "config": hostname}),
-            );
+            out.insert("hostname".into(), json!({"running": hostname, "config": hostname}));
         }
         out.insert(
             "dns-resolver".into(),
@@ -35,16 +32,9 @@ impl Observed {
             json!({"config": self.rules.iter().map(write_rule).collect::<Vec<_>>()}),
         );
         let written = |config: bool| -> Vec<Value> {
-            self.routes
-                .iter()
-                .filter(|r| !config || r.protocol.is_config())
-                .flat_map(write_route)
-                .collect()
+            self.routes.iter().filter(|r| !config || r.protocol.is_config()).flat_map(write_route).collect()
         };
-        out.insert(
-            "routes".into(),
-            json!({"running": written(false), "config": written(true)}),
-        );
+        out.insert("routes".into(), json!({"running": written(false), "config": written(true)}));
         out.insert("interfaces".into(), links.collect());
         merge_missing(&mut out, &self.extra);
         Value::Object(out)
@@ -69,10 +59,7 @@ fn write_link(link: &Link, ports: &[&Link]) -> Value {
     if !link.ignored || link.extra.is_empty() {
         put("description", link.alias.as_ref().map(|a| json!(a)));
         put("mac-address", link.mac.map(|m| json!(m.to_string())));
-        put(
-            "permanent-mac-address",
-            link.permanent_mac.map(|m| json!(m.to_string())),
-        );
+        put("permanent-mac-address", link.permanent_mac.map(|m| json!(m.to_string())));
         put("mtu", link.mtu.map(|n| json!(n)));
         put("min-mtu", link.min_mtu.map(|n| json!(n)));
         put("max-mtu", link.max_mtu.map(|n| json!(n)));
@@ -80,10 +67,7 @@ fn write_link(link: &Link, ports: &[&Link]) -> Value {
     put("controller", link.controller.as_ref().map(|c| json!(c.as_str())));
     if !link.ignored {
         let alt_names: Vec<_> = link.alt_names.iter().map(|n| json!({"name": n})).collect();
-        put(
-            "alt-names",
-            Some(alt_names).filter(|n| !n.is_empty()).map(Value::Array),
-        );
+        put("alt-names", Some(alt_names).filter(|n| !n.is_empty()).map(Value::Array));
         put("accept-all-mac-addresses", Some(json!(link.promiscuous)));
         put("ipv4", Some(write_ip(&link.ipv4, Family::Ipv4)));
         put("ipv6", Some(write_ip(&link.ipv6, Family::Ipv6)));
@@ -98,11 +82,7 @@ fn write_link(link: &Link, ports: &[&Link]) -> Value {
 fn write_ip(ip: &Ip, family: Family) -> Value {
     let mut out = Map::new();
     let v6 = family == Family::Ipv6;
-    let enabled = if v6 {
-        ip.enabled
-    } else {
-        ip.enabled || !ip.addresses.is_empty() || ip.dhcp
-    };
+    let enabled = if v6 { ip.enabled } else { ip.enabled || !ip.addresses.is_empty() || ip.dhcp };
     out.insert("enabled".into(), json!(enabled));
     if !enabled {
         if let Some(forwarding) = ip.forwarding {
@@ -128,10 +108,7 @@ fn write_address(address: &Address) -> Value {
     out.insert("prefix-length".into(), json!(address.prefix));
     if let Some(lifetime) = address.lifetime {
         out.insert("valid-life-time".into(), json!(format!("{}sec", lifetime.valid)));
-        out.insert(
-            "preferred-life-time".into(),
-            json!(format!("{}sec", lifetime.preferred)),
-        );
+        out.insert("preferred-life-time".into(), json!(format!("{}sec", lifetime.preferred)));
     }
     if let Some(protocol) = address.protocol {
         out.insert("protocol".into(), json!(protocol.to_string()));
@@ -158,39 +135,29 @@ fn write_section(link: &Link, ports: &[&Link]) -> Option<(&'static str, Value)> 
         }
         PortStyle::Bond => {
             out.insert("port".into(), json!(names()));
-            let config: Vec<_> = ports
-                .iter()
-                .filter(|p| !p.port.options.is_empty())
-                .map(|p| {
-                    let mut entry = Map::from_iter([("name".to_owned(), json!(p.name.as_str()))]);
-                    option::write(&p.port.options, spec.port_options, &mut entry);
-                    Value::Object(entry)
-                })
-                .collect();
+            let set = ports.iter().filter(|p| !p.port.options.is_empty());
+            let config: Vec<_> = set.map(|p| Value::Object(port_entry(p, spec))).collect();
             if !config.is_empty() {
                 out.insert("ports-config".into(), Value::Array(config));
             }
         }
         PortStyle::Bridge => {
             let list = ports.iter().map(|p| {
-                let mut entry = Map::from_iter([("name".to_owned(), json!(p.name.as_str()))]);
-                option::write(&p.port.options, spec.port_options, &mut entry);
-                let shown = if link.filters_vlans() {
-                    p.port.vlan.to_value()
-                } else {
-                    json!({})
-                };
+                let mut entry = port_entry(p, spec);
+                let shown = if link.filters_vlans() { p.port.vlan.to_value() } else { json!({}) };
                 entry.insert("vlan".into(), shown);
                 Value::Object(entry)
             });
             out.insert("port".into(), list.collect());
         }
     }
-    if out.is_empty() {
-        None
-    } else {
-        Some((name, Value::Object(out)))
-    }
+    if out.is_empty() { None } else { Some((name, Value::Object(out))) }
+}
+
+fn port_entry(port: &Link, controller: &KindSpec) -> Map<String, Value> {
+    let mut entry = Map::from_iter([("name".to_owned(), json!(port.name.as_str()))]);
+    option::write(&port.port.options, controller.port_options, &mut entry);
+    entry
 }
 
 fn write_route(route: &Route) -> Vec<Value> {
@@ -237,25 +204,15 @@ fn write_rule(rule: &Rule) -> Value {
     put("iif", rule.iif.as_ref().map(|i| json!(i.as_str())));
     put("fwmark", rule.fwmark.map(|n| json!(n)));
     put("fwmask", rule.fwmask.map(|n| json!(n)));
-    put(
-        "route-table",
-        rule.table.filter(|_| rule.action.is_none()).map(|t| json!(t)),
-    );
+    put("route-table", rule.table.filter(|_| rule.action.is_none()).map(|t| json!(t)));
     put("action", rule.action.map(|a| json!(a.as_str())));
-    put(
-        "suppress-prefix-length",
-        rule.suppress_prefix_length.map(|n| json!(n)),
-    );
+    put("suppress-prefix-length", rule.suppress_prefix_length.map(|n| json!(n)));
     Value::Object(out)
 }
 
 fn write_dns(dns: &Dns) -> Value {
     let mut out = Map::new();
-    for (key, list) in [
-        ("server", &dns.servers),
-        ("search", &dns.search),
-        ("options", &dns.options),
-    ] {
+    for (key, list) in [("server", &dns.servers), ("search", &dns.search), ("options", &dns.options)] {
         if !list.is_empty() {
             out.insert(key.into(), json!(list));
         }

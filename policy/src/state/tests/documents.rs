@@ -106,6 +106,19 @@ interfaces:
     );
 }
 
+/// The kind is refused, and so is what is wrong with what every kind has.
+#[test]
+fn a_kind_that_is_not_applied_hides_nothing_else() {
+    let text = refusals(
+        "interfaces: [{name: o, type: ovs-bridge, mtu: abc, lldp: {enabled: true}, ipv4: {adress: []}, bridge: {}}]",
+    );
+    let lines: Vec<&str> = text.lines().map(|line| line.split(':').next().unwrap()).collect();
+    assert_eq!(
+        lines,
+        ["interfaces[0].type", "interfaces[0].mtu", "interfaces[0].lldp", "interfaces[0].ipv4.adress"]
+    );
+}
+
 #[test]
 fn what_concerns_dhcp_is_taken_where_it_means_nothing() {
     desired(
@@ -131,10 +144,7 @@ interfaces:
     - {name: a}
 ",
     );
-    let paths: Vec<&str> = text
-        .lines()
-        .map(|l| l.split(": ").next().unwrap_or_default())
-        .collect();
+    let paths: Vec<&str> = text.lines().map(|l| l.split(": ").next().unwrap_or_default()).collect();
     assert_eq!(
         paths,
         [
@@ -170,10 +180,7 @@ fn route_defaults_and_host_bits() {
         "routes: {config: [{destination: 10.1.2.3/8, next-hop-interface: e, metric: -1, table-id: 0, next-hop-address: ''}]}",
     );
     let route = &document.routes[0];
-    assert_eq!(
-        route.destination.map(|d| d.to_string()).as_deref(),
-        Some("10.0.0.0/8")
-    );
+    assert_eq!(route.destination.map(|d| d.to_string()).as_deref(), Some("10.0.0.0/8"));
     assert_eq!((route.metric, route.table, route.via), (None, None, Some(None)));
 }
 
@@ -182,19 +189,10 @@ fn bond_options_have_the_kernels_names_and_numbers() {
     let document = desired(
         "interfaces: [{name: b, type: bond, link-aggregation: {mode: 4, options: {num_unsol_na: 3, lacp_rate: 1, arp_ip_target: '10.0.0.1, 10.0.0.2'}}}]",
     );
-    let shown: Vec<String> = document.links[0]
-        .options
-        .iter()
-        .map(|(k, v)| format!("{k}={v}"))
-        .collect();
+    let shown: Vec<String> = document.links[0].options.iter().map(|(k, v)| format!("{k}={v}")).collect();
     assert_eq!(
         shown,
-        [
-            "mode=802.3ad",
-            "arp_ip_target=10.0.0.1,10.0.0.2",
-            "lacp_rate=fast",
-            "num_grat_arp=3"
-        ]
+        ["mode=802.3ad", "arp_ip_target=10.0.0.1,10.0.0.2", "lacp_rate=fast", "num_grat_arp=3"]
     );
     assert!(document.links[0].options.values().any(|v| *v == OptValue::Int(3)));
 }
@@ -203,15 +201,10 @@ fn bond_options_have_the_kernels_names_and_numbers() {
 fn an_empty_dns_config_purges_and_parts_stay_parts() {
     let all = desired("dns-resolver: {config: {}}").dns.expect("said");
     assert_eq!(all.servers.as_deref(), Some(&[][..]));
-    let part = desired("dns-resolver: {config: {search: [a.example]}}")
-        .dns
-        .expect("said");
+    let part = desired("dns-resolver: {config: {search: [a.example]}}").dns.expect("said");
     assert_eq!((part.servers, part.options), (None, None));
     let text = refusals("dns-resolver: {config: {search: ['a b'], server: [10.0.0.1]}}");
-    assert_eq!(
-        text,
-        "dns-resolver.config.search[0]: expected a domain name, found \"a b\""
-    );
+    assert_eq!(text, "dns-resolver.config.search[0]: expected a domain name, found \"a b\"");
 }
 
 #[test]
@@ -274,8 +267,5 @@ interfaces:
 #[test]
 fn not_a_document_at_all() {
     assert_eq!(refusals("[1, 2]"), "expected a mapping, found a list");
-    assert_eq!(
-        refusals("interfaces: {name: eth0}"),
-        "interfaces: expected a list, found a mapping"
-    );
+    assert_eq!(refusals("interfaces: {name: eth0}"), "interfaces: expected a list, found a mapping");
 }

@@ -20,10 +20,7 @@ ovs-db: {external_ids: {a: b}}
     assert_eq!(wg0.kind, LinkKind::Other("wireguard".into()));
     let shown = state.to_value();
     let link = |i: usize| shown["interfaces"][i].clone();
-    assert_eq!(
-        (link(1)["name"].as_str(), link(1)["state"].as_str()),
-        (Some("wg0"), Some("ignore"))
-    );
+    assert_eq!((link(1)["name"].as_str(), link(1)["state"].as_str()), (Some("wg0"), Some("ignore")));
     assert_eq!(link(1)["wireguard"]["port"], 51820);
     assert_eq!(link(0)["ethtool"]["feature"]["rx"], true);
     assert_eq!(link(0)["ethernet"]["speed"], 1000);
@@ -35,12 +32,7 @@ ovs-db: {external_ids: {a: b}}
 #[test]
 fn name_type_and_state_come_first() {
     let state = observed("interfaces: [{mtu: 1500, state: up, type: dummy, name: d0}]").to_value();
-    let keys: Vec<&String> = state["interfaces"][0]
-        .as_object()
-        .expect("a mapping")
-        .keys()
-        .take(3)
-        .collect();
+    let keys: Vec<&String> = state["interfaces"][0].as_object().expect("a mapping").keys().take(3).collect();
     assert_eq!(keys, ["name", "type", "state"]);
 }
 
@@ -66,10 +58,7 @@ interfaces:
     assert_eq!(shown["interfaces"][0]["ipv4"]["dhcp"], true);
     assert_eq!(shown["interfaces"][0]["ipv6"]["autoconf"], true);
     let asked = Desired::from_value(&shown).expect("reads");
-    assert_eq!(
-        asked.links[0].ipv4.as_ref().and_then(|ip| ip.addresses.clone()),
-        Some(vec![])
-    );
+    assert_eq!(asked.links[0].ipv4.as_ref().and_then(|ip| ip.addresses.clone()), Some(vec![]));
 }
 
 #[test]
@@ -78,10 +67,7 @@ fn a_resolver_that_only_runs_is_not_a_configured_one() {
     assert_eq!(state.dns, Dns::default());
     assert_eq!(state.running_dns.servers, ["192.0.2.1"]);
     let shown = state.to_value();
-    assert_eq!(
-        shown["dns-resolver"],
-        yaml("{running: {server: [192.0.2.1]}, config: {}}")
-    );
+    assert_eq!(shown["dns-resolver"], yaml("{running: {server: [192.0.2.1]}, config: {}}"));
     let asked = Desired::from_value(&shown).expect("reads");
     assert!(plan(&state, &asked).expect("a plan").is_empty());
     // What runs may be configured as well, and what is configured purged.

@@ -17,10 +17,7 @@ use Node::{Bool, Each, Int, List, Map, Text};
 
 pub(crate) const STATE: Node = Map(&[
     ("interfaces", List(&INTERFACE)),
-    (
-        "routes",
-        Map(&[("running", List(&ROUTE)), ("config", List(&ROUTE))]),
-    ),
+    ("routes", Map(&[("running", List(&ROUTE)), ("config", List(&ROUTE))])),
     ("route-rules", Map(&[("config", List(&RULE))])),
 ]);
 
@@ -67,32 +64,11 @@ const INTERFACE: Node = Map(&[
     ("vxlan", VXLAN),
     ("mac-vlan", MACVLAN),
     ("mac-vtap", MACVLAN),
-    (
-        "ipvlan",
-        Map(&[("base-iface", Text), ("private", Bool), ("vepa", Bool)]),
-    ),
-    (
-        "vrf",
-        Map(&[
-            ("port", List(&Text)),
-            ("ports", List(&Text)),
-            ("route-table-id", Int),
-        ]),
-    ),
+    ("ipvlan", Map(&[("base-iface", Text), ("private", Bool), ("vepa", Bool)])),
+    ("vrf", Map(&[("port", List(&Text)), ("ports", List(&Text)), ("route-table-id", Int)])),
     ("infiniband", Map(&[("base-iface", Text)])),
-    (
-        "macsec",
-        Map(&[
-            ("base-iface", Text),
-            ("encrypt", Bool),
-            ("send-sci", Bool),
-            ("port", Int),
-        ]),
-    ),
-    (
-        "hsr",
-        Map(&[("port1", Text), ("port2", Text), ("multicast-spec", Int)]),
-    ),
+    ("macsec", Map(&[("base-iface", Text), ("encrypt", Bool), ("send-sci", Bool), ("port", Int)])),
+    ("hsr", Map(&[("port1", Text), ("port2", Text), ("multicast-spec", Int)])),
 ]);
 
 const IP: Node = Map(&[
@@ -114,14 +90,7 @@ const IP: Node = Map(&[
 const ETHERNET: Node = Map(&[
     ("auto-negotiation", Bool),
     ("speed", Int),
-    (
-        "sr-iov",
-        Map(&[
-            ("total-vfs", Int),
-            ("drivers-autoprobe", Bool),
-            ("vfs", List(&VF)),
-        ]),
-    ),
+    ("sr-iov", Map(&[("total-vfs", Int), ("drivers-autoprobe", Bool), ("vfs", List(&VF))])),
 ]);
 
 const VF: Node = Map(&[
@@ -134,12 +103,8 @@ const VF: Node = Map(&[
     ("qos", Int),
 ]);
 
-const ETHTOOL: Node = Map(&[
-    ("feature", Each(&Bool)),
-    ("pause", Each(&Bool)),
-    ("ring", Each(&Int)),
-    ("coalesce", COALESCE),
-]);
+const ETHTOOL: Node =
+    Map(&[("feature", Each(&Bool)), ("pause", Each(&Bool)), ("ring", Each(&Int)), ("coalesce", COALESCE)]);
 
 const COALESCE: Node = Map(&[
     ("adaptive-rx", Bool),
@@ -216,22 +181,13 @@ const BRIDGE_PORT: Node = Map(&[
 const PORT_VLAN: Node = Map(&[
     ("tag", Int),
     ("enable-native", Bool),
-    (
-        "trunk-tags",
-        List(&Map(&[
-            ("id", Int),
-            ("id-range", Map(&[("min", Int), ("max", Int)])),
-        ])),
-    ),
+    ("trunk-tags", List(&Map(&[("id", Int), ("id-range", Map(&[("min", Int), ("max", Int)]))]))),
 ]);
 
 const BOND: Node = Map(&[
     ("port", List(&Text)),
     ("ports", List(&Text)),
-    (
-        "ports-config",
-        List(&Map(&[("name", Text), ("priority", Int), ("queue-id", Int)])),
-    ),
+    ("ports-config", List(&Map(&[("name", Text), ("priority", Int), ("queue-id", Int)]))),
     ("options", BOND_OPTIONS),
 ]);
 
@@ -254,18 +210,9 @@ const BOND_OPTIONS: Node = Map(&[
     ("use_carrier", Bool),
 ]);
 
-const VLAN: Node = Map(&[
-    ("base-iface", Text),
-    ("id", Int),
-    ("reorder-headers", Bool),
-    ("loose-binding", Bool),
-]);
+const VLAN: Node =
+    Map(&[("base-iface", Text), ("id", Int), ("reorder-headers", Bool), ("loose-binding", Bool)]);
 
-const VXLAN: Node = Map(&[
-    ("base-iface", Text),
-    ("id", Int),
-    ("learning", Bool),
-    ("destination-port", Int),
-]);
+const VXLAN: Node = Map(&[("base-iface", Text), ("id", Int), ("learning", Bool), ("destination-port", Int)]);
 
 const MACVLAN: Node = Map(&[("base-iface", Text), ("promiscuous", Bool)]);

@@ -14,10 +14,7 @@ fn policy(document: &Value) -> Result<PolicyDoc, String> {
 fn a_manifest_or_a_bare_document() {
     let body = json!({"capture": {"a": "routes.config"}, "desiredState": {"interfaces": []}});
     let bare = policy(&body).unwrap();
-    assert_eq!(
-        policy(&json!({"kind": "NodeNetworkConfigurationPolicy", "spec": body})).unwrap(),
-        bare
-    );
+    assert_eq!(policy(&json!({"kind": "NodeNetworkConfigurationPolicy", "spec": body})).unwrap(), bare);
     assert_eq!(
         policy(&json!({"capture": {"a": "routes.config"}, "desired": {"interfaces": []}})).unwrap(),
         bare
@@ -53,35 +50,22 @@ fn mixed() -> PolicyDoc {
 #[test]
 fn all_addresses_to_ask_for() {
     let pools: Vec<_> = mixed().pools().unwrap().into_iter().collect();
-    assert_eq!(
-        pools,
-        [("addr".into(), "p1".into()), ("ipam_eth1_p2".into(), "p2".into())]
-    );
+    assert_eq!(pools, [("addr".into(), "p1".into()), ("ipam_eth1_p2".into(), "p2".into())]);
 }
 
 #[test]
 fn all_missing_addresses_at_once() {
     let wrong = render(&mixed(), &json!({}), &Cached::new(), &Grants::new()).unwrap_err();
-    assert_eq!(
-        wrong.missing_grants().collect::<Vec<_>>(),
-        [("addr", "p1"), ("ipam_eth1_p2", "p2")]
-    );
+    assert_eq!(wrong.missing_grants().collect::<Vec<_>>(), [("addr", "p1"), ("ipam_eth1_p2", "p2")]);
     assert_eq!(wrong.iter().count(), 3, "and the capture that failed");
 }
 
 #[test]
 fn a_capture_may_not_take_an_anonymous_name() {
     let mut policy = mixed();
-    policy
-        .capture
-        .insert("ipam_eth1_p2".into(), "routes.config".into());
+    policy.capture.insert("ipam_eth1_p2".into(), "routes.config".into());
     let wrong = policy.pools().unwrap_err();
-    assert_eq!(
-        wrong.iter().next().unwrap().problem,
-        Problem::ReservedName {
-            name: "ipam_eth1_p2".into()
-        }
-    );
+    assert_eq!(wrong.iter().next().unwrap().problem, Problem::ReservedName { name: "ipam_eth1_p2".into() });
 }
 
 #[test]
@@ -97,17 +81,19 @@ fn captures_and_shorthand_are_reported_together() {
 fn anonymous_captures_are_stored_and_keep_their_time() {
     let mut policy = mixed();
     policy.capture.clear();
-    let grants = Grants::from([(
-        "ipam_eth1_p2".to_owned(),
-        Granted::single("10.0.0.9/24".parse().unwrap()),
-    )]);
+    let grants = Grants::from([("ipam_eth1_p2".to_owned(), Granted::single("10.0.0.9/24".parse().unwrap()))]);
     let first = render(&policy, &json!({}), &Cached::new(), &grants).unwrap();
-    assert_eq!(
-        first.bindings.iter().next().unwrap().1.source,
-        Source::Granted(None)
-    );
+    assert_eq!(first.bindings.iter().next().unwrap().1.source, Source::Granted(None));
     let stored = first.bindings.captured_states("then");
     let cached = crate::capture::read_cached(&Value::Object(stored.clone())).unwrap();
     let second = render(&policy, &json!({}), &cached, &grants).unwrap();
     assert_eq!(second.bindings.captured_states("now"), stored);
+}
+
+#[test]
+fn two_names_for_the_desired_state_are_refused() {
+    let wrong =
+        PolicyDoc::from_value(&json!({"desiredState": {}, "desired": {"interfaces": []}})).unwrap_err();
+    let expected = "desired: desiredState and desired are two names for the same: give one of them";
+    assert_eq!(wrong.to_string(), expected);
 }

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::state::Desired;
 
 #[test]
 fn known_leaves_are_typed() {
@@ -29,6 +30,25 @@ fn known_leaves_are_typed() {
     assert_eq!(filled, Ok(expected));
 }
 
+/// What renders as a boolean is planned as that boolean, quoted or not, and nothing else is.
+#[test]
+fn a_quoted_boolean_means_the_same_to_render_and_to_plan() {
+    let words = ["true", "yes", "on", "y", "1", "false", "no", "off", "n", "0", "Y", " On ", "yep", "2", ""];
+    for word in words {
+        let document = json!({"interfaces": [
+            {"name": "eth1", "type": "ethernet", "state": "up", "ipv4": {"enabled": word, "dhcp": false}},
+        ]});
+        let rendered = fill(&document).unwrap()["interfaces"][0]["ipv4"]["enabled"].as_bool();
+        let quoted = Desired::from_value(&document);
+        let mut plain = document.clone();
+        plain["interfaces"][0]["ipv4"]["enabled"] = rendered.map_or(json!("no boolean"), Value::Bool);
+        match rendered {
+            Some(_) => assert_eq!(quoted, Desired::from_value(&plain), "{word:?}"),
+            None => assert!(quoted.is_err(), "{word:?}"),
+        }
+    }
+}
+
 #[test]
 fn the_unknown_and_the_unreadable_stay() {
     let document = json!({
@@ -51,15 +71,8 @@ fn type_and_state_have_defaults() {
         json!({"name": "eth1", "type": "unknown", "state": "up", "mtu": 1500})
     );
     let keys: Vec<_> = filled["interfaces"][0].as_object().unwrap().keys().collect();
-    assert_eq!(
-        keys,
-        ["name", "type", "state", "mtu"],
-        "where people look for them"
-    );
-    assert_eq!(
-        filled["interfaces"][1],
-        json!({"name": "eth2", "type": "ethernet", "state": "absent"})
-    );
+    assert_eq!(keys, ["name", "type", "state", "mtu"], "where people look for them");
+    assert_eq!(filled["interfaces"][1], json!({"name": "eth2", "type": "ethernet", "state": "absent"}));
     assert_eq!(filled["interfaces"][2], json!({"type": "unknown", "state": "up"}));
 }
 

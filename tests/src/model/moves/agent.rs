@@ -1,14 +1,22 @@
 //! An agent's moves: what `Host::next` says, done to the model's store, disk and NIC.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::LazyLock;
 
 use policy::claim::{
-    self, Action, Asked, Enactment, HostState, Inheritance, NodeSeen, Outcome, Seen, SlotKey,
+    self, Action, Asked, ClaimKey, Enactment, HostState, Inheritance, NodeSeen, Outcome, PolicyName,
+    RequestId, Seen,
 };
 use policy::pool::Barred;
 
+use crate::model::config::Config;
 use crate::model::fault::{Breach, Fault};
-use crate::model::world::{Agent, Config, World, claim_key};
+use crate::model::world::{Agent, World};
+
+/// Stands where no id is needed.
+static NO_ID: LazyLock<RequestId> = LazyLock::new(|| RequestId::new("none"));
 
 impl World {
     /// The agent does its next thing, and what only it can see follows at once: where no crash is to come,
@@ -18,9 +26,8 @@ impl World {
             return false;
         };
         let acted = self.act(host, &action, config);
-        let crash = [Fault::AgentCrash, Fault::HostOff, Fault::JournalLost]
-            .iter()
-            .any(|f| self.left.contains(f));
+        let crash =
+            [Fault::AgentCrash, Fault::HostOff, Fault::JournalLost].iter().any(|f| self.left.contains(f));
         if !acted || crash {
             return acted;
         }
@@ -35,19 +42,13 @@ impl World {
     pub(in crate::model) fn act(&mut self, host: usize, action: &Action, config: &Config) -> bool {
         let mut outcome = Outcome::Done;
         match action {
-            Action::Journal { .. } | Action::Announce { .. } => {}
+            Action::Announce { .. } => {}
+            Action::Journal { .. } => self.used_id(),
             Action::AddToNic { lease, .. } => match lease.ips.iter().find(|ip| self.wire.contains(*ip)) {
-                Some(ip) => {
-                    outcome = Outcome::Taken {
-                        ip: *ip,
-                        mac: "stranger".to_owned(),
-                    }
-                }
-                None => self.hosts[host].nic.extend(&lease.ips),
+                Some(ip) => outcome = Outcome::Taken { ip: *ip, mac: "stranger".to_owned() },
+                None => self.host_mut(host).nic.extend(&lease.ips),
             },
-            Action::RemoveFromNic { ips } => ips.iter().for_each(|ip| {
-                self.hosts[host].nic.remove(ip);
-            }),
+            Action::RemoveFromNic { ips } => self.host_mut(host).nic.retain(|ip| !ips.contains(ip)),
             Action::Report { node_uid, shows } => {
                 let node = self.hosts[host].name.clone();
                 let state = HostState {
@@ -56,17 +57,16 @@ impl World {
                     stamp: self.fresh_stamp(),
                     shows: shows.clone(),
                 };
-                self.store.refresh.remove(&node);
-                self.store.states.insert(node, state);
+                let store = self.store_mut();
+                store.refresh.remove(&node);
+                store.states.insert(node, state);
             }
             Action::Confirm { key, lease } => {
                 let id = &self.hosts[host].host.journal[key].id;
                 let backed = claim::confirms(self.store.ledger(), id, lease);
                 outcome = Outcome::Backed(backed || config.breach == Some(Breach::Unconfirmed));
             }
-            Action::Inherit {
-                id, lease, node_uid, ..
-            } => {
+            Action::Inherit { id, lease, node_uid, .. } => {
                 let verdict = self
                     .store
                     .ledger()
@@ -84,7 +84,7 @@ impl World {
             api => self.write_own(host, api, config),
         }
         let now = self.now;
-        let agent = &mut self.hosts[host].host;
+        let agent = &mut self.host_mut(host).host;
         let after = agent.after(action, &outcome);
         agent.done(action, &outcome, now);
         if let Some(follow_up) = after {
@@ -97,41 +97,37 @@ impl World {
     pub(in crate::model) fn write_own(&mut self, host: usize, action: &Action, config: &Config) {
         let node = self.hosts[host].name.clone();
         match action {
-            Action::CreateEnactment {
-                policy,
-                node_uid,
-                slots,
-            } => {
-                let uid = self.fresh_enactment().as_str().into();
+            Action::CreateEnactment { policy, node_uid, slots } => {
                 let enactment = Enactment {
-                    uid,
+                    uid: self.fresh("e").as_str().into(),
                     node: node.clone(),
                     node_uid: node_uid.clone(),
                     policy: policy.clone(),
                     deleting: None,
                     slots: slots.clone(),
                 };
-                self.store.enactments.entry(node).or_insert(enactment);
+                let by_policy = Rc::new(BTreeMap::from([(policy.clone(), enactment)]));
+                self.store_mut().enactments.entry(node).or_insert(by_policy);
             }
-            Action::WriteRequest { key, request } => {
-                let Some(enactment) = self.store.enactments.get_mut(&node) else {
+            Action::WriteRequests { requests, .. } => {
+                let Some(enactment) = self.store_mut().enactment_mut(&node) else {
                     return;
                 };
-                enactment.slots.entry(key.slot()).or_default().request = Some(request.clone());
+                for (key, request) in requests {
+                    enactment.slots.entry(key.clone()).or_default().request = Some(request.clone());
+                }
             }
             Action::RemoveSlot { key } => {
-                let Some(enactment) = self.store.enactments.get_mut(&node) else {
+                let Some(enactment) = self.store_mut().enactment_mut(&node) else {
                     return;
                 };
                 enactment.slots.remove(&key.slot());
                 if config.breach == Some(Breach::ReleasedBeforeOff) {
-                    self.hosts[host].nic.clear();
+                    self.host_mut(host).nic.clear();
                 }
             }
             Action::DropEnactment { node_uid, .. } => {
-                self.store
-                    .enactments
-                    .retain(|of, enactment| *of != node || enactment.node_uid != *node_uid);
+                self.store_mut().remove_enactments(|old| old.node == node && old.node_uid == *node_uid);
             }
             _ => {}
         }
@@ -148,27 +144,21 @@ impl World {
             None => NodeSeen::Gone,
             Some(uid) => NodeSeen::Is(uid.clone()),
         };
-        let mut wants = BTreeMap::new();
-        if self.store.policy {
-            wants.insert(claim_key(), None);
-        }
-        let own = self.store.enactments.get(&world.name);
-        let enactments = own
-            .map(|own| (own.policy.clone(), own.clone()))
-            .into_iter()
-            .collect();
+        static NOTHING: BTreeMap<ClaimKey, Option<IpAddr>> = BTreeMap::new();
+        static NONE: BTreeMap<PolicyName, Enactment> = BTreeMap::new();
+        let all_have_ids = world.host.journal.len() == config.wants.len();
         let believed_off = BTreeSet::new();
         let unreleased = config.breach == Some(Breach::ReleasedBeforeOff) && !self.store.policy;
         let seen = Seen {
             now: self.now,
             node: &node,
             ready: true,
-            wants: &wants,
-            enactments: &enactments,
+            wants: if self.store.policy { &config.wants } else { &NOTHING },
+            enactments: self.store.enactments.get(&world.name).map_or(&NONE, |own| own),
             state: self.store.states.get(&world.name),
             refresh: self.store.refresh.contains(&world.name),
             nic: if unreleased { &believed_off } else { &world.nic },
-            fresh_id: &self.fresh_id(host, config),
+            fresh_id: if all_have_ids { &NO_ID } else { &self.next_id(host, config) },
         };
         world.host.next(&seen)
     }
@@ -179,22 +169,15 @@ impl World {
         if world.agent != Agent::Running || !world.reachable {
             return false;
         }
-        let Some(own) = self.store.enactments.get(&world.name) else {
+        let Some(own) = self.store.enactment(&world.name) else {
             return false;
         };
         let live = self.store.is_live(&own.node, &own.node_uid);
-        let keys: Vec<&SlotKey> = own.slots.keys().collect();
         let labels = BTreeMap::new();
-        let asked: Vec<Asked<'_>> = keys
-            .into_iter()
-            .map(|key| Asked {
-                enactment: own,
-                key,
-                labels: &labels,
-                live,
-                ready: true,
-                fresh: true,
-            })
+        let asked: Vec<Asked<'_>> = own
+            .slots
+            .keys()
+            .map(|key| Asked { enactment: own, key, labels: &labels, live, ready: true, fresh: true })
             .collect();
         let Some(ledger) = self.store.ledger() else {
             return false;

@@ -1,37 +1,43 @@
 //! The moves of the two controllers: the lead, which reads afresh, and the rival, which acts on an old copy.
+//!
+//! Nothing tells hosts apart but their names, and those may sort either way: where the order in which a list
+//! comes back could matter, each order is a move of its own.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::LazyLock;
 
-use policy::claim::{self, Asked, Enactment, Facts, Hold, HostState, Ledger, NodeName, PoolName, Time};
+use policy::claim::{self, Asked, Enactment, Facts, Hold, HostState, Ledger, NodeUid, PoolName, Time};
 use policy::pool::Barred;
 
+use crate::model::config::{Config, QUARANTINE};
 use crate::model::fault::Breach;
 use crate::model::store::Store;
-use crate::model::world::{Config, QUARANTINE, Rival, World, claim_key};
+use crate::model::world::{Rival, World};
 
 impl World {
     /// The up-to-date controller does the first thing there is to do.
-    pub(in crate::model) fn lead(&mut self, config: &Config) -> bool {
-        self.collect_garbage() || self.lead_ledger(config) || self.finish_enactments()
+    pub(in crate::model) fn lead(&mut self, order: usize, config: &Config) -> bool {
+        self.collect_garbage() || self.lead_ledger(order, config) || self.finish_enactments()
     }
 
-    pub(in crate::model) fn lead_ledger(&mut self, config: &Config) -> bool {
-        let enactments = self.enactments_read();
-        let Some(ledger) = self.store.ledger().cloned() else {
-            let answers = claim::serve_without_pool(&asked(&self.store, &enactments, true));
+    fn lead_ledger(&mut self, order: usize, config: &Config) -> bool {
+        let store = Rc::clone(&self.store);
+        let read = Read::of(&store, order, config);
+        let asks = read.asked(true);
+        let Some(ledger) = store.ledger() else {
+            let answers = claim::serve_without_pool(&asks);
             return self.land(&answers);
         };
-        if let Some(next) = maintain(&ledger, &self.store, config, self.now) {
+        if let Some(next) = read.maintain(ledger, config, self.now) {
             self.write_ledger(next);
             return true;
         }
-        let asks = asked(&self.store, &enactments, true);
-        let served = claim::serve(&ledger, &config.pool, &Barred::default(), &asks, self.now);
+        let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
         if served.went_back {
-            let hold = Some(Hold {
-                until: self.now + QUARANTINE,
-            });
-            self.write_ledger(Ledger { hold, ..ledger });
+            let hold = Some(Hold { until: self.now + QUARANTINE });
+            self.write_ledger(Ledger { hold, ..ledger.clone() });
             return true;
         }
         let wrote = served.ledger.is_some();
@@ -41,89 +47,107 @@ impl World {
         if self.land(&served.answers) || wrote {
             return true;
         }
-        let tended = tend(&ledger, &self.store, config, self.now);
-        let asked_anew = tended
-            .ask_word
-            .iter()
-            .filter(|node| self.store.nodes.contains_key(*node))
-            .cloned();
-        let before = self.store.refresh.len();
-        self.store.refresh.extend(asked_anew);
-        let asked_more = self.store.refresh.len() > before;
+        self.lead_tends(&read, ledger)
+    }
+
+    fn lead_tends(&mut self, read: &Read<'_>, ledger: &Ledger) -> bool {
+        let tended = read.tend(ledger, self.now);
+        let unasked = |node: &_| self.store.nodes.contains_key(node) && !self.store.refresh.contains(node);
+        let ask_anew: BTreeSet<_> = tended.ask_word.into_iter().filter(unasked).collect();
+        let asked = !ask_anew.is_empty();
+        if asked {
+            self.store_mut().refresh.extend(ask_anew);
+        }
+        let wrote = tended.ledger.is_some();
         if let Some(next) = tended.ledger {
             self.write_ledger(next);
-            return true;
         }
-        asked_more
+        wrote || asked
     }
 
     /// What Kubernetes does by itself: objects whose owner is gone are deleted; finalizers hold enactments.
-    pub(in crate::model) fn collect_garbage(&mut self) -> bool {
-        let nodes = self.store.nodes.clone();
-        let gone = |node: &NodeName, uid: &claim::NodeUid| nodes.get(node) != Some(uid);
-        let before = self.store.states.len();
-        self.store
-            .states
-            .retain(|node, state| !gone(node, &state.node_uid));
-        let mut changed = before != self.store.states.len();
-        for (node, enactment) in &mut self.store.enactments {
-            if gone(node, &enactment.node_uid) && enactment.deleting.is_none() {
-                enactment.deleting = Some(self.now);
-                changed = true;
+    fn collect_garbage(&mut self) -> bool {
+        let store = &self.store;
+        let orphaned = store.states.values().any(|state| !store.is_live(&state.node, &state.node_uid));
+        let enactments = || store.enactments.values().flat_map(|by_policy| by_policy.values());
+        let vanished =
+            enactments().any(|own| own.deleting.is_none() && !store.is_live(&own.node, &own.node_uid));
+        let pointless = store.refresh.iter().any(|node| !store.nodes.contains_key(node));
+        if !orphaned && !vanished && !pointless {
+            return false;
+        }
+        let now = self.now;
+        let Store { nodes, enactments, states, refresh, .. } = self.store_mut();
+        states.retain(|node, state| nodes.get(node) == Some(&state.node_uid));
+        for own in enactments.values_mut().flat_map(|by_policy| Rc::make_mut(by_policy).values_mut()) {
+            if nodes.get(&own.node) != Some(&own.node_uid) {
+                own.deleting.get_or_insert(now);
             }
         }
-        self.store.refresh.retain(|node| nodes.contains_key(node));
-        changed
+        refresh.retain(|node| nodes.contains_key(node));
+        orphaned || vanished
     }
 
-    pub(in crate::model) fn finish_enactments(&mut self) -> bool {
-        let ledger = self.store.ledger().cloned();
-        let before = self.store.enactments.len();
-        let (nodes, now) = (self.store.nodes.clone(), self.now);
-        self.store.enactments.retain(|node, enactment| {
-            nodes.get(node) == Some(&enactment.node_uid)
-                || !claim::may_finish(enactment, |_: &PoolName| ledger.as_ref(), QUARANTINE, now)
-        });
-        before != self.store.enactments.len()
+    fn finish_enactments(&mut self) -> bool {
+        let (store, now) = (&self.store, self.now);
+        let finished = |own: &Enactment| {
+            !store.is_live(&own.node, &own.node_uid)
+                && claim::may_finish(own, |_: &PoolName| store.ledger(), QUARANTINE, now)
+        };
+        let done: Vec<NodeUid> =
+            store.enactments().filter(|own| finished(own)).map(|own| own.node_uid.clone()).collect();
+        !done.is_empty() && self.store_mut().remove_enactments(|own| done.contains(&own.node_uid))
+    }
+
+    /// Could the order in which a controller that looks at `seen` meets the hosts matter? Where at most one
+    /// of them wants something, and no ledger is being put together, it can't.
+    pub(in crate::model) fn order_matters(&self, seen: &Store) -> bool {
+        let Some(ledger) = self.store.ledger() else {
+            return false;
+        };
+        if seen.enactments.len() < 2 {
+            return false;
+        }
+        let served = |request: &claim::Request| {
+            request.want && request.declined.is_empty() && ledger.held_by(&request.id).next().is_some()
+        };
+        let restless =
+            |own: &Enactment| !own.slots.values().filter_map(|slot| slot.request.as_ref()).all(served);
+        let enactments = seen.enactments();
+        ledger.hold.is_some() || ledger.needs_rebuild() || enactments.filter(|own| restless(own)).count() > 1
     }
 
     /// Takes a copy of everything, to act on later. Only copies that lead to something are worth keeping.
     pub(in crate::model) fn rival_peeks(&mut self, config: &Config) -> bool {
-        let enactments = self.enactments_read();
         let Some(ledger) = self.store.ledger() else {
             return false;
         };
-        let asks = asked(&self.store, &enactments, false);
+        let read = Read::of(&self.store, 0, config);
+        let asks = read.asked(false);
         let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
         let serves = served.ledger.is_some() || !served.answers.is_empty();
-        let maintains = maintain(ledger, &self.store, config, self.now).is_some();
-        let tends = tend(ledger, &self.store, config, self.now).ledger.is_some();
-        if !serves && !maintains && !tends {
-            return false;
+        let useful = serves
+            || read.maintain(ledger, config, self.now).is_some()
+            || read.tend(ledger, self.now).ledger.is_some();
+        if useful {
+            self.peeks -= 1;
+            self.rival = Rival { cache: Some(Rc::clone(&self.store)), pending: Vec::new() };
         }
-        self.peeks -= 1;
-        self.rival = Rival {
-            cache: Some(Box::new(self.store.clone())),
-            pending: Vec::new(),
-        };
-        true
+        useful
     }
 
     /// Serves what its old copy shows from the pool as it is now; the answers wait.
-    pub(in crate::model) fn rival_serves(&mut self, config: &Config) -> bool {
+    pub(in crate::model) fn rival_serves(&mut self, order: usize, config: &Config) -> bool {
         let (Some(cache), Some(ledger)) = (&self.rival.cache, self.store.ledger()) else {
             return false;
         };
-        let enactments: Vec<Enactment> = cache.enactments.values().cloned().collect();
-        let asks = asked(cache, &enactments, false);
+        let read = Read::of(cache, order, config);
+        let asks = read.asked(false);
         let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
         if served.ledger.is_none() && served.answers.is_empty() {
             return false;
         }
-        self.rival = Rival {
-            cache: None,
-            pending: served.answers,
-        };
+        self.rival = Rival { cache: None, pending: served.answers };
         if let Some(next) = served.ledger {
             self.write_ledger(next);
         }
@@ -132,21 +156,44 @@ impl World {
 
     /// Takes back, rebuilds or lifts a hold by its old copy: the write goes through only if the pool is
     /// still the one it read.
-    pub(in crate::model) fn rival_tends(&mut self, config: &Config) -> bool {
+    pub(in crate::model) fn rival_tends(&mut self, order: usize, config: &Config) -> bool {
         let Some(cache) = self.rival.cache.take() else {
             return false;
         };
-        let (Some(read), Some(current)) = (&cache.pool, &self.store.pool) else {
+        let (Some(then), Some(current)) = (&cache.pool, &self.store.pool) else {
             return false;
         };
-        let same_version = read.version == current.version || self.restored;
-        if !same_version || read.ledger.guard() != current.ledger.guard() {
+        let same_version = then.version == current.version || self.restored;
+        if !same_version || then.ledger.guard() != current.ledger.guard() {
             return false;
         }
-        let maintained = maintain(&read.ledger, &cache, config, self.now);
-        let Some(next) = maintained.or_else(|| tend(&read.ledger, &cache, config, self.now).ledger) else {
+        let read = Read::of(&cache, order, config);
+        let maintained = read.maintain(&then.ledger, config, self.now);
+        let Some(next) = maintained.or_else(|| read.tend(&then.ledger, self.now).ledger) else {
             return false;
         };
+        self.write_ledger(next);
+        true
+    }
+
+    /// Serves by its old copy alone. Before a restore that is what [`Self::rival_serves`] does, or its guard
+    /// fails; after one, resourceVersions may have come to the same value again.
+    pub(in crate::model) fn rival_overwrites(&mut self, order: usize, config: &Config) -> bool {
+        let Some(cache) = self.rival.cache.take() else {
+            return false;
+        };
+        let (Some(then), Some(current)) = (cache.ledger(), self.store.ledger()) else {
+            return false;
+        };
+        if then.guard() != current.guard() {
+            return false;
+        }
+        let asks = Read::of(&cache, order, config).asked(false);
+        let served = claim::serve(then, &config.pool, &Barred::default(), &asks, self.now);
+        let Some(next) = served.ledger else {
+            return false;
+        };
+        self.rival.pending = served.answers;
         self.write_ledger(next);
         true
     }
@@ -161,97 +208,82 @@ impl World {
     pub(in crate::model) fn land(&mut self, answers: &[claim::Answer]) -> bool {
         let mut landed = false;
         for answer in answers {
-            let target = self
-                .store
-                .enactments
-                .values_mut()
-                .find(|enactment| answer.fits(enactment));
-            if let Some(slot) = target.and_then(|enactment| enactment.slots.get_mut(&answer.key)) {
+            let enactments = self.store.enactments();
+            let target = enactments.into_iter().find(|own| answer.fits(own)).map(|own| own.node.clone());
+            let enactment = target.and_then(|node| self.store_mut().enactment_mut(&node));
+            if let Some(slot) = enactment.and_then(|own| own.slots.get_mut(&answer.key)) {
                 answer.write(slot);
                 landed = true;
             }
         }
         landed
     }
-
-    pub(in crate::model) fn enactments_read(&self) -> Vec<Enactment> {
-        self.store.enactments.values().cloned().collect()
-    }
 }
 
-fn asked<'a>(store: &Store, enactments: &'a [Enactment], fresh: bool) -> Vec<Asked<'a>> {
-    static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
-    enactments
-        .iter()
-        .flat_map(|enactment| enactment.slots.keys().map(move |key| (enactment, key)))
-        .map(|(enactment, key)| Asked {
-            enactment,
-            key,
-            labels: &NO_LABELS,
-            live: store.is_live(&enactment.node, &enactment.node_uid),
-            ready: true,
-            fresh,
-        })
-        .collect()
+/// What a controller read of a store, hosts in some order.
+struct Read<'a> {
+    store: &'a Store,
+    enactments: Vec<&'a Enactment>,
+    states: Vec<Cow<'a, HostState>>,
+    witnessed: BTreeSet<NodeUid>,
 }
 
-/// Hold and rebuild come before everything else.
-fn maintain(ledger: &Ledger, store: &Store, config: &Config, now: Time) -> Option<Ledger> {
-    let read = Read::of(store, config);
-    let name = claim_key().pool;
-    if ledger.hold.is_some() {
-        return claim::reassert(ledger, &name, &config.pool, &read.facts(store), now);
-    }
-    if !ledger.needs_rebuild() {
-        return None;
-    }
-    let rebuilt = claim::rebuild(ledger, &name, &config.pool, &read.facts(store), now).ledger;
-    Some(Ledger {
-        reset: false,
-        ..rebuilt
-    })
-}
-
-fn tend(ledger: &Ledger, store: &Store, config: &Config, now: Time) -> claim::Tended {
-    claim::tend(ledger, &Read::of(store, config).facts(store), QUARANTINE, now)
-}
-
-/// What a controller read of the store.
-struct Read {
-    enactments: Vec<Enactment>,
-    states: Vec<HostState>,
-    witnessed: BTreeSet<claim::NodeUid>,
-}
-
-impl Read {
-    fn of(store: &Store, config: &Config) -> Self {
-        let mut states: Vec<HostState> = store.states.values().cloned().collect();
+impl<'a> Read<'a> {
+    fn of(store: &'a Store, order: usize, config: &'a Config) -> Self {
+        let names = || config.orders[order].iter().map(|host| &config.names[*host]);
+        let mut states: Vec<Cow<'_, HostState>> =
+            names().filter_map(|name| store.states.get(name)).map(Cow::Borrowed).collect();
         if config.breach == Some(Breach::FreedWithoutWord) {
             let recorded = format!("{:?}", store.ledger());
-            let stamp = if recorded.contains("invented") {
-                "made-up"
-            } else {
-                "invented"
-            };
+            let stamp = if recorded.contains("invented") { "made-up" } else { "invented" };
             for state in &mut states {
-                state.shows.clear();
-                state.stamp = stamp.into();
+                state.to_mut().shows.clear();
+                state.to_mut().stamp = stamp.into();
             }
         }
-        Self {
-            enactments: store.enactments.values().cloned().collect(),
-            states,
-            witnessed: BTreeSet::new(),
-        }
+        let enactments = names().filter_map(|name| store.enactment(name)).collect();
+        Self { store, enactments, states, witnessed: BTreeSet::new() }
     }
 
-    fn facts<'a>(&'a self, store: &'a Store) -> Facts<'a> {
+    fn facts(&self) -> Facts<'_> {
         Facts {
-            nodes: &store.nodes,
-            enactments: &self.enactments,
-            states: &self.states,
+            nodes: &self.store.nodes,
+            enactments: self.enactments.clone(),
+            states: self.states.iter().map(|state| &**state).collect(),
             witnessed: &self.witnessed,
             confirmed: None,
         }
+    }
+
+    fn asked(&self, fresh: bool) -> Vec<Asked<'a>> {
+        static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
+        let slots = self.enactments.iter().flat_map(|own| own.slots.keys().map(move |key| (*own, key)));
+        slots
+            .map(|(enactment, key)| Asked {
+                enactment,
+                key,
+                labels: &NO_LABELS,
+                live: self.store.is_live(&enactment.node, &enactment.node_uid),
+                ready: true,
+                fresh,
+            })
+            .collect()
+    }
+
+    /// Hold and rebuild come before everything else.
+    fn maintain(&self, ledger: &Ledger, config: &Config, now: Time) -> Option<Ledger> {
+        static NAME: LazyLock<PoolName> = LazyLock::new(|| PoolName::from("pool"));
+        if ledger.hold.is_some() {
+            return claim::reassert(ledger, &NAME, &config.pool, &self.facts(), now);
+        }
+        if !ledger.needs_rebuild() {
+            return None;
+        }
+        let rebuilt = claim::rebuild(ledger, &NAME, &config.pool, &self.facts(), now).ledger;
+        Some(Ledger { reset: false, ..rebuilt })
+    }
+
+    fn tend(&self, ledger: &Ledger, now: Time) -> claim::Tended {
+        claim::tend(ledger, &self.facts(), QUARANTINE, now)
     }
 }

@@ -18,9 +18,7 @@ fn two() -> Site {
 }
 
 fn take(site: &mut Site, pool: &str, address: &str) {
-    site.ledger_mut(pool)
-        .allocations
-        .insert(ip(address), held("other", 0));
+    site.ledger_mut(pool).allocations.insert(ip(address), held("other", 0));
 }
 
 #[test]
@@ -28,11 +26,8 @@ fn r20_rule1_two_captures_are_used_in_the_order_of_pool_names() {
     let mut site = two();
     let done = site.settle();
     assert_eq!(site.nic, ips(&["10.0.0.1", "10.0.1.1"]).into_iter().collect());
-    let place = |what: &str| {
-        done.iter()
-            .position(|did| did == what)
-            .unwrap_or_else(|| panic!("{what}: {done:?}"))
-    };
+    let place =
+        |what: &str| done.iter().position(|did| did == what).unwrap_or_else(|| panic!("{what}: {done:?}"));
     assert!(place("journal pool-a/first asking") < place("journal pool-b/second asking"));
     assert!(place("nic + [10.0.0.1]") < place("nic + [10.0.1.1]"));
     // Nothing is announced before both are granted.
@@ -57,6 +52,53 @@ fn rule1_a_refusal_of_one_releases_the_other() {
     }
 }
 
+fn two_of_one(addresses: u8) -> Site {
+    Site::new().pool("pool", pool(addresses)).wants("pool", "first").wants("pool", "second")
+}
+
+#[test]
+fn rule1_claims_on_one_pool_are_sent_together() {
+    let mut site = two_of_one(2);
+    let done = site.settle();
+    assert_eq!(site.nic.len(), 2);
+    let sent: Vec<_> = done.iter().filter(|did| did.starts_with("create")).collect();
+    assert_eq!(sent.len(), 1, "{done:?}");
+    assert!(!done.iter().any(|did| did.contains("wants")), "both were in that write: {done:?}");
+}
+
+// R32: nothing is taken in turns while there is room for one only, and both are had when there is for two.
+#[test]
+fn rule1_claims_on_one_pool_wait_together() {
+    let mut site = two_of_one(2);
+    take(&mut site, "pool", "10.0.0.1");
+    let done = site.settle();
+    assert!(!done.iter().any(|did| did.contains("let go")), "{done:?}");
+    assert_eq!(site.ledger("pool").allocations.len(), 1);
+    site.ledger_mut("pool").allocations.clear();
+    site.settle();
+    assert_eq!(site.nic.len(), 2);
+}
+
+// Both are granted, the first turns out to be in use on the wire, and no other is free: the second is let go,
+// and from then on neither is asked for alone.
+#[test]
+fn rule1_a_refused_claim_does_not_wait_alone() {
+    let mut elsewhere = two_of_one(2);
+    elsewhere.settle();
+    let mut site = two_of_one(2);
+    site.wire.extend(elsewhere.ledger("pool").held_by(&elsewhere.record("first").id));
+    while !site.step().expect("a step").starts_with("nic +") {}
+    // The server answers before the second is put to use.
+    while site.step().expect("a step") != "request pool/first wants" {}
+    assert!(site.nic.is_empty() && site.serve());
+    site.settle();
+    assert!(site.nic.is_empty());
+    assert!(
+        site.ledger("pool").allocations.values().all(|entry| !entry.is_held()),
+        "nothing is kept from others"
+    );
+}
+
 #[test]
 fn rule1_a_pool_that_does_not_give_yet_keeps_both_waiting() {
     let mut site = two();
@@ -75,9 +117,7 @@ fn r97_a_sibling_that_is_held_stays() {
     let mut site = two();
     site.settle();
     site.ledger_mut("pool-b").sequence = 9;
-    site.ledger_mut("pool-b")
-        .allocations
-        .insert(ip("10.0.1.1"), held("other", 9));
+    site.ledger_mut("pool-b").allocations.insert(ip("10.0.1.1"), held("other", 9));
     site.settle();
     assert_eq!(site.nic, ips(&["10.0.0.1"]).into_iter().collect());
 }

@@ -116,10 +116,7 @@ impl Site {
             Action::Journal { .. } | Action::Announce { .. } => {}
             Action::AddToNic { lease, .. } => {
                 if let Some(ip) = lease.ips.iter().find(|ip| self.wire.contains(ip)) {
-                    return Outcome::Taken {
-                        ip: *ip,
-                        mac: "02:09".to_owned(),
-                    };
+                    return Outcome::Taken { ip: *ip, mac: "02:09".to_owned() };
                 }
                 self.nic.extend(&lease.ips);
             }
@@ -137,17 +134,8 @@ impl Site {
                 let ledger = self.pools.get(&key.pool).map(|(_, ledger)| ledger);
                 return Outcome::Backed(confirms(ledger, &self.host.journal[key].id, lease));
             }
-            Action::Inherit {
-                key,
-                id,
-                lease,
-                node_uid,
-            } => return self.inherit(key, id, lease, node_uid),
-            Action::CreateEnactment {
-                policy,
-                node_uid,
-                slots,
-            } => {
+            Action::Inherit { key, id, lease, node_uid } => return self.inherit(key, id, lease, node_uid),
+            Action::CreateEnactment { policy, node_uid, slots } => {
                 let enactment = Enactment {
                     uid: EnactmentUid::new(format!("e-{node_uid}-{policy}")),
                     node: "a".into(),
@@ -156,14 +144,13 @@ impl Site {
                     deleting: None,
                     slots: slots.clone(),
                 };
-                assert!(
-                    self.enactments.insert(policy.clone(), enactment).is_none(),
-                    "the name is taken"
-                );
+                assert!(self.enactments.insert(policy.clone(), enactment).is_none(), "the name is taken");
             }
-            Action::WriteRequest { key, request } => {
-                let own = self.enactments.get_mut(&key.policy).expect("the enactment");
-                own.slots.entry(key.slot()).or_default().request = Some(request.clone());
+            Action::WriteRequests { policy, requests } => {
+                let own = self.enactments.get_mut(policy).expect("the enactment");
+                for (key, request) in requests {
+                    own.slots.entry(key.clone()).or_default().request = Some(request.clone());
+                }
             }
             Action::RemoveSlot { key } => {
                 let own = self.enactments.get_mut(&key.policy).expect("the enactment");
@@ -194,7 +181,7 @@ impl Site {
     }
 
     /// The controller, up to date: every pool in the order of names.
-    fn serve(&mut self) -> bool {
+    pub(super) fn serve(&mut self) -> bool {
         let read: Vec<Enactment> = self.enactments.values().cloned().collect();
         let mut answers = Vec::new();
         let mut wrote = false;
@@ -212,11 +199,7 @@ impl Site {
             answers.extend(served.answers);
         }
         for answer in &answers {
-            let own = self
-                .enactments
-                .values_mut()
-                .find(|own| answer.fits(own))
-                .expect("it fits");
+            let own = self.enactments.values_mut().find(|own| answer.fits(own)).expect("it fits");
             answer.write(own.slots.get_mut(&answer.key).expect("the slot"));
         }
         wrote || !answers.is_empty()
@@ -224,11 +207,7 @@ impl Site {
 }
 
 pub(super) fn claim(pool: &str, capture: &str) -> ClaimKey {
-    ClaimKey {
-        policy: "static-ip".into(),
-        pool: pool.into(),
-        capture: capture.into(),
-    }
+    ClaimKey { policy: "static-ip".into(), pool: pool.into(), capture: capture.into() }
 }
 
 fn line(action: &Action) -> String {
@@ -250,13 +229,16 @@ fn line(action: &Action) -> String {
         Action::Announce { key, .. } => format!("announce {}", of(key)),
         Action::Confirm { key, .. } => format!("confirm {}", of(key)),
         Action::CreateEnactment { policy, .. } => format!("create {policy}"),
-        Action::WriteRequest { key, request } => {
-            let what = match (request.want, &request.holds) {
+        Action::WriteRequests { requests, .. } => {
+            let what = |request: &Request| match (request.want, &request.holds) {
                 (false, _) => "let go",
                 (true, Some(_)) => "holds",
                 (true, None) => "wants",
             };
-            format!("request {} {what}", of(key))
+            let each = requests
+                .iter()
+                .map(|(key, request)| format!("{}/{} {}", key.pool, key.capture, what(request)));
+            format!("request {}", each.collect::<Vec<_>>().join(", "))
         }
         Action::RemoveSlot { key } => format!("remove {}", of(key)),
         Action::DropEnactment { policy, .. } => format!("drop {policy}"),

@@ -1,0 +1,139 @@
+//! What was before a change, on disk before its first write, so that whoever comes next can put it back.
+//!
+//! One per network namespace, under the state directory in a folder named by the namespace's number. Tied to the boot
+//! and the namespace it is about: of another one it says nothing, and is discarded. A folder is locked while somebody
+//! works on it, so two never change one namespace at once.
+//!
+//! Cost: one write with two syncs per change, none where there is nothing to do.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+use policy::state::Observed;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::host::file;
+use crate::netns::Identity;
+
+/// Grows when the form changes; one of another form can't be read back.
+const FORM: u32 = 1;
+
+/// Why a checkpoint can't be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    #[error("can't use the state directory {}", .path.display())]
+    Folder { path: PathBuf, source: io::Error },
+    #[error("another berth is changing this network namespace (it has locked {})", .path.display())]
+    Busy { path: PathBuf },
+    #[error("can't write the checkpoint {}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("can't read the checkpoint {}", .path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("the checkpoint {} was written by another version of berth: undo that change with it, or remove it", .path.display())]
+    OtherForm { path: PathBuf },
+    #[error("the checkpoint {} is damaged, so what it was to bring back is unknown; look at the host and remove it", .path.display())]
+    Damaged { path: PathBuf, source: serde_json::Error },
+}
+
+/// What a change needs to be undone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    form: u32,
+    identity: Identity,
+    /// All that was there.
+    pub before: Observed,
+    /// What was asked for: with `before` it gives the plan, and so all that may have been touched.
+    pub desired: Value,
+}
+
+/// What was found on disk.
+#[derive(Debug, PartialEq)]
+pub enum Found {
+    Nothing,
+    /// A change of this namespace that never ended.
+    Open(Box<Checkpoint>),
+    /// One of another boot or namespace.
+    Foreign {
+        why: &'static str,
+    },
+}
+
+/// The place of a namespace's checkpoint, locked.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    identity: Identity,
+    _lock: Flock<File>,
+}
+
+impl Store {
+    /// Locks the folder of the namespace that the calling thread is in.
+    pub fn lock(state_dir: &Path, identity: Identity) -> Result<Self, CheckpointError> {
+        let folder = state_dir.join(format!("netns-{}", identity.namespace));
+        let wrong = |source: io::Error| CheckpointError::Folder { path: folder.clone(), source };
+        fs::create_dir_all(&folder).map_err(wrong)?;
+        let path = folder.join("lock");
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
+        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+            Errno::EWOULDBLOCK => CheckpointError::Busy { path },
+            other => wrong(other.into()),
+        })?;
+        Ok(Self { path: folder.join("checkpoint.json"), identity, _lock: lock })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn find(&self) -> Result<Found, CheckpointError> {
+        let path = || self.path.clone();
+        let text = match fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            read => read.map_err(|source| CheckpointError::Read { path: path(), source })?,
+        };
+        let damaged = |source: serde_json::Error| CheckpointError::Damaged { path: path(), source };
+        let value: Value = serde_json::from_str(&text).map_err(damaged)?;
+        if value.get("form") != Some(&FORM.into()) {
+            return Err(CheckpointError::OtherForm { path: path() });
+        }
+        let checkpoint: Checkpoint = serde_json::from_value(value).map_err(damaged)?;
+        Ok(match checkpoint.identity {
+            ref identity if identity.boot != self.identity.boot => {
+                Found::Foreign { why: "it is from before the last boot" }
+            }
+            ref identity if *identity != self.identity => {
+                Found::Foreign { why: "it is of another network namespace" }
+            }
+            _ => Found::Open(Box::new(checkpoint)),
+        })
+    }
+
+    /// On disk when this returns.
+    pub fn write(&self, before: &Observed, desired: &Value) -> Result<(), CheckpointError> {
+        let checkpoint = Checkpoint {
+            form: FORM,
+            identity: self.identity.clone(),
+            before: before.clone(),
+            desired: desired.clone(),
+        };
+        let text = serde_json::to_string(&checkpoint).map_err(io::Error::other);
+        text.and_then(|text| file::replace_with_mode(&self.path, &text, 0o600))
+            .map_err(|source| CheckpointError::Write { path: self.path.clone(), source })
+    }
+
+    pub fn remove(&self) -> Result<(), CheckpointError> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(CheckpointError::Write { path: self.path.clone(), source: error })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! Checkpoints: what is found again, what is discarded, and who is kept out.
+
+use std::fs;
+use std::path::PathBuf;
+
+use policy::state::{IfName, Link, LinkKind, Observed};
+use serde_json::json;
+
+use super::{CheckpointError, Found, Store};
+use crate::netns::Identity;
+
+/// A folder of its own per test, gone with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("berth-checkpoint-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn identity(boot: &str, namespace: u64) -> Identity {
+    Identity { boot: boot.to_owned(), namespace }
+}
+
+fn before() -> Observed {
+    let mut before = Observed::default();
+    before.insert(Link::new(IfName::new("eth0").unwrap(), LinkKind::Ethernet));
+    before
+}
+
+#[test]
+fn what_was_written_is_found_until_it_is_removed() {
+    let folder = Folder::new("found");
+    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    assert_eq!(store.find().unwrap(), Found::Nothing);
+    store.write(&before(), &json!({"interfaces": []})).unwrap();
+    drop(store);
+    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    let Found::Open(found) = store.find().unwrap() else { panic!("open") };
+    assert_eq!((found.before, found.desired), (before(), json!({"interfaces": []})));
+    store.remove().unwrap();
+    store.remove().unwrap();
+    assert_eq!(store.find().unwrap(), Found::Nothing);
+}
+
+#[test]
+fn of_another_boot_it_says_nothing() {
+    let folder = Folder::new("boot");
+    Store::lock(&folder.0, identity("old", 7)).unwrap().write(&before(), &json!({})).unwrap();
+    let found = Store::lock(&folder.0, identity("new", 7)).unwrap().find().unwrap();
+    assert_eq!(found, Found::Foreign { why: "it is from before the last boot" });
+}
+
+#[test]
+fn a_damaged_one_is_neither_used_nor_lost() {
+    let folder = Folder::new("damaged");
+    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    store.write(&before(), &json!({})).unwrap();
+    let text = fs::read_to_string(store.path()).unwrap();
+    fs::write(store.path(), &text[..text.len() / 2]).unwrap();
+    assert!(matches!(store.find(), Err(CheckpointError::Damaged { .. })));
+    assert!(store.path().exists());
+}
+
+#[test]
+fn two_do_not_work_on_one_namespace_at_once() {
+    let folder = Folder::new("lock");
+    let first = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    assert!(matches!(Store::lock(&folder.0, identity("boot", 7)), Err(CheckpointError::Busy { .. })));
+    Store::lock(&folder.0, identity("boot", 8)).unwrap();
+    drop(first);
+    Store::lock(&folder.0, identity("boot", 7)).unwrap();
+}

@@ -1,0 +1,233 @@
+//! `berth apply`: bring about a desired state on this host, or leave it as it was.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use policy::plan::Plan;
+use thiserror::Error;
+
+use super::desired;
+use super::live::{self, Where};
+use super::output::{self, Shown};
+use crate::checkpoint::Store;
+use crate::netns::Identity;
+use crate::transaction::{self, ApplyError, Event, Manner, Reverted};
+
+/// Bring about a desired state on this host, or leave it as it was
+///
+/// Looks at the host, plans, applies the plan step by step, looks again and compares. If a step fails or the result is
+/// not what was asked for, everything is put back and the exit code is 1. What was there before is on disk before
+/// the first change: if this is killed in the middle, the next 'berth apply' puts it back first. Ctrl-C does so right away.
+///
+/// What the document doesn't name is not touched. Needs CAP_NET_ADMIN.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The desired state: a bare document, a NodeNetworkConfigurationPolicy without captures, or an enactment
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    desired: PathBuf,
+    #[command(flatten)]
+    place: Where,
+    /// Print the plan and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Don't look afterwards if the result is what was asked for
+    #[arg(long)]
+    no_verify: bool,
+    /// How many seconds the result may take to show before everything is put back
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    timeout: u64,
+    /// Where the checkpoint is kept while a change is under way
+    #[arg(long, value_name = "DIR", default_value = "/run/berth")]
+    state_dir: PathBuf,
+    /// The form of the answer
+    #[arg(short, long, value_name = "FORM", default_value = "table")]
+    output: Shown,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  berth apply -f desired.yaml
+  berth apply -f desired.yaml --dry-run
+  berth apply -f desired.yaml --netns blue --timeout 30
+  berth render -f policy.yaml --current <(berth show) | berth apply -f -";
+
+/// What stands in the way before anything is tried.
+#[derive(Debug, Error)]
+#[error(
+    "changing the network needs CAP_NET_ADMIN, which this process doesn't have; run it as root. Nothing was changed"
+)]
+struct NotAllowed;
+
+/// How it ended when it didn't succeed.
+#[derive(Debug, Error)]
+#[error("{}", aftermath(.reverted, .checkpoint))]
+struct Aftermath {
+    reverted: Box<Reverted>,
+    checkpoint: PathBuf,
+    #[source]
+    cause: anyhow::Error,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<String> {
+    let (name, wanted) = desired::read(&args.desired)?;
+    if args.dry_run {
+        let plan = args.place.inside(|kernel| {
+            let observed = live::observe(kernel)?.state;
+            policy::plan::plan_document(&observed, &wanted)
+                .with_context(|| format!("{name}: can't be applied"))
+        })?;
+        return shown(&plan, args.output, "would be done; nothing was changed");
+    }
+    if !may_change_networks() {
+        return Err(NotAllowed.into());
+    }
+    // From here on Ctrl-C is an answer to wait for, not an end.
+    let stop = Stop::listen()?;
+    let manner = Manner { verify: !args.no_verify, patience: Duration::from_secs(args.timeout) };
+    let plan = args.place.inside(|kernel| {
+        let store = Store::lock(&args.state_dir, Identity::here()?)?;
+        let mut progress = Progress::new();
+        let applied =
+            transaction::apply(kernel, &store, &wanted, manner, &mut |event| progress.hear(&event), &|| {
+                stop.asked()
+            });
+        progress.end();
+        applied.map_err(|error| explain(error, &name, &store))
+    })?;
+    let done = if args.no_verify { "done, not verified" } else { "done and verified" };
+    shown(&plan, args.output, done)
+}
+
+fn shown(plan: &Plan, form: Shown, end: &str) -> anyhow::Result<String> {
+    match form.format() {
+        Some(format) => output::document(&serde_json::to_value(plan)?, format),
+        None if plan.is_empty() => Ok(format!("{plan}\n")),
+        None => {
+            Ok(format!("{plan}\n\n{} {} {end}\n", plan.len(), if plan.len() == 1 { "step" } else { "steps" }))
+        }
+    }
+}
+
+/// What went wrong, and then how the host was left: the last thing a person reads is what matters most.
+fn explain(error: ApplyError, file: &str, store: &Store) -> anyhow::Error {
+    let checkpoint = store.path().to_owned();
+    match error {
+        ApplyError::Failed { fault, reverted } => {
+            anyhow::Error::new(Aftermath { reverted, checkpoint, cause: anyhow::Error::new(*fault) })
+        }
+        ApplyError::Recover { reverted } => {
+            let cause = anyhow::anyhow!("a change that was cut off earlier comes first");
+            anyhow::Error::new(Aftermath { reverted, checkpoint, cause })
+        }
+        ApplyError::Unrecoverable { source } => {
+            let at = checkpoint.display().to_string();
+            anyhow::Error::new(ApplyError::Unrecoverable { source }).context(at)
+        }
+        ApplyError::Plan(error) => anyhow::Error::new(error).context(format!("{file}: can't be applied")),
+        other => other.into(),
+    }
+}
+
+fn aftermath(reverted: &Reverted, checkpoint: &std::path::Path) -> String {
+    if reverted.is_complete() {
+        return "not applied; the host is as it was before".to_owned();
+    }
+    let mut text = "not applied, and NOT all of it could be put back".to_owned();
+    for step in &reverted.left {
+        let _ = write!(text, "\nstill to do: {step}");
+    }
+    for failed in &reverted.failed {
+        let _ = write!(text, "\nfailed: {}: {}", failed.step, failed.cause);
+    }
+    if let Some(blind) = &reverted.blind {
+        let _ = write!(text, "\nthe host can't be looked at: {blind}");
+    }
+    let _ =
+        write!(text, "\nthe next 'berth apply' tries again; what was before is in {}", checkpoint.display());
+    text
+}
+
+/// Whether the kernel would let this thread.
+fn may_change_networks() -> bool {
+    const NET_ADMIN: u32 = 12;
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    // Where it can't be told, the kernel will say.
+    bits.is_none_or(|bits| bits & (1 << NET_ADMIN) != 0)
+}
+
+/// Signals that ask to stop; blocked, so that they wait until somebody asks for them.
+struct Stop {
+    signals: SignalFd,
+    asked: AtomicBool,
+}
+
+impl Stop {
+    fn listen() -> anyhow::Result<Self> {
+        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+        set.thread_block().context("can't hold signals back")?;
+        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+            .context("can't listen for signals")?;
+        Ok(Self { signals, asked: AtomicBool::new(false) })
+    }
+
+    fn asked(&self) -> bool {
+        if let Ok(Some(_)) = self.signals.read_signal() {
+            self.asked.store(true, Ordering::Relaxed);
+        }
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+/// A line on the terminal that says where things stand; nothing where nobody watches.
+struct Progress {
+    terminal: bool,
+    steps: Vec<String>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self { terminal: io::stderr().is_terminal(), steps: Vec::new() }
+    }
+
+    fn hear(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Discarded { why } => output::warn("an old checkpoint is discarded", why),
+            Event::Recovering => {
+                output::warn("this host", "a change was cut off earlier; it is undone first");
+            }
+            Event::Unreadable(count) => {
+                let what = format!(
+                    "{count} of the kernel's messages can't be read; what they say couldn't be put back"
+                );
+                output::warn("this host", what);
+            }
+            Event::Planned(plan) => self.steps = plan.steps.iter().map(ToString::to_string).collect(),
+            Event::Step(done) => {
+                let next = self.steps.get(*done).map_or("", String::as_str);
+                self.line(&format!("[{done}/{}] {next}", self.steps.len()));
+            }
+            Event::Verifying => self.line("verifying"),
+            Event::Reverting => self.line("failed; putting everything back"),
+        }
+    }
+
+    fn line(&self, text: &str) {
+        if self.terminal {
+            let text: String = text.chars().take(100).collect();
+            let _ = write!(io::stderr().lock(), "\r\x1b[K{text}");
+        }
+    }
+
+    fn end(&self) {
+        self.line("");
+    }
+}

@@ -1,0 +1,67 @@
+//! Files that change whole or not at all.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+
+/// Puts `text` in place of what is there; a reader sees the old or the new, never half of it, also after a crash.
+/// A link is followed: what it leads to is replaced. The mode stays; a new file is for all to read.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    replace_with_mode(path, text, 0o644)
+}
+
+pub(crate) fn replace_with_mode(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let path = followed(path);
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(folder)?;
+    let mode = fs::metadata(&path).map_or(mode, |known| known.permissions().mode());
+    let fresh = beside(&path);
+    let written = write(&fresh, text, mode).and_then(|()| fs::rename(&fresh, &path));
+    match written {
+        Ok(()) => File::open(folder)?.sync_all(),
+        // A single file mounted into a container can't be replaced, only written.
+        Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
+            fs::remove_file(&fresh)?;
+            let mut file = OpenOptions::new().write(true).truncate(true).open(&path)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        }
+        Err(error) => {
+            fs::remove_file(&fresh).ok();
+            Err(error)
+        }
+    }
+}
+
+/// Where a link leads, also where there is nothing yet.
+pub(crate) fn followed(path: &Path) -> PathBuf {
+    /// As many as the kernel follows, and then it is a ring.
+    const MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.parent().map_or(next.clone(), |folder| folder.join(next));
+    }
+    // Without the `..` of relative links.
+    let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
+    match (folder, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path,
+    }
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".berth-{}", std::process::id()));
+    path.with_file_name(name)
+}
+
+fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
+    file.set_permissions(Permissions::from_mode(mode))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}

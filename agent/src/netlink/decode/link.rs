@@ -1,0 +1,137 @@
+//! `RTM_NEWLINK`.
+
+use policy::state::{AcceptRa, IfName, Link, LinkKind, Mac};
+
+use super::{AF_INET, AF_INET6};
+use crate::netlink::kind;
+use crate::netlink::wire::{Attrs, Malformed, read_u16, read_u32};
+
+pub(in crate::netlink) const HEADER: usize = 16;
+
+pub(in crate::netlink) const IFLA_ADDRESS: u16 = 1;
+pub(in crate::netlink) const IFLA_IFNAME: u16 = 3;
+pub(in crate::netlink) const IFLA_MTU: u16 = 4;
+pub(in crate::netlink) const IFLA_LINK: u16 = 5;
+pub(in crate::netlink) const IFLA_MASTER: u16 = 10;
+pub(in crate::netlink) const IFLA_LINKINFO: u16 = 18;
+pub(in crate::netlink) const IFLA_IFALIAS: u16 = 20;
+pub(in crate::netlink) const IFLA_AF_SPEC: u16 = 26;
+pub(in crate::netlink) const IFLA_EXT_MASK: u16 = 29;
+const IFLA_LINK_NETNSID: u16 = 37;
+const IFLA_MIN_MTU: u16 = 50;
+const IFLA_MAX_MTU: u16 = 51;
+pub(in crate::netlink) const IFLA_PROP_LIST: u16 = 52;
+pub(in crate::netlink) const IFLA_ALT_IFNAME: u16 = 53;
+const IFLA_PERM_ADDRESS: u16 = 54;
+
+pub(in crate::netlink) const INFO_KIND: u16 = 1;
+pub(in crate::netlink) const INFO_DATA: u16 = 2;
+pub(in crate::netlink) const INFO_PORT_KIND: u16 = 4;
+pub(in crate::netlink) const INFO_PORT_DATA: u16 = 5;
+
+pub(in crate::netlink) const IFF_UP: u32 = 0x1;
+const IFF_RUNNING: u32 = 0x40;
+pub(in crate::netlink) const IFF_PROMISC: u32 = 0x100;
+
+const ARPHRD_ETHER: u16 = 1;
+const ARPHRD_LOOPBACK: u16 = 772;
+
+/// The switches of a family (`IFLA_INET_CONF`, `IFLA_INET6_CONF`): where they are, and places in them.
+const INET_CONF: u16 = 1;
+const INET_FORWARDING: usize = 0;
+const INET6_CONF: u16 = 2;
+const INET6_FORWARDING: usize = 0;
+const INET6_ACCEPT_RA: usize = 3;
+const INET6_DISABLED: usize = 26;
+
+/// A link, with what names can't be put to yet.
+#[derive(Clone, Debug)]
+pub(in crate::netlink) struct SeenLink {
+    pub(in crate::netlink) index: u32,
+    pub(in crate::netlink) link: Link,
+    /// Up and with a carrier: addresses can be probed here.
+    pub(in crate::netlink) running: bool,
+    pub(in crate::netlink) controller: Option<u32>,
+    /// What it sits on, or its other end.
+    pub(in crate::netlink) lower: Option<u32>,
+    /// `IFLA_INFO_DATA` and the kind of its controller with `IFLA_INFO_SLAVE_DATA`, unread.
+    pub(in crate::netlink) data: Vec<u8>,
+    pub(in crate::netlink) port: Option<(LinkKind, Vec<u8>)>,
+}
+
+pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malformed> {
+    let attrs = Attrs::after(payload, HEADER)?;
+    let hardware = read_u16(payload, 2).ok_or(Malformed)?;
+    let index = read_u32(payload, 4).ok_or(Malformed)?;
+    let flags = read_u32(payload, 8).ok_or(Malformed)?;
+    let name = attrs.text(IFLA_IFNAME).ok_or(Malformed)?;
+    let name = IfName::new(&name).map_err(|_| Malformed)?;
+
+    let info = attrs.nested(IFLA_LINKINFO)?;
+    let said = info.and_then(|info| info.text(INFO_KIND));
+    let kind = match (said, hardware) {
+        (Some(said), _) => kind::of_kernel_name(&said),
+        (None, ARPHRD_LOOPBACK) => LinkKind::Loopback,
+        (None, ARPHRD_ETHER) => LinkKind::Ethernet,
+        (None, other) => LinkKind::Other(format!("hardware-{other}")),
+    };
+    let inside = |number: u16| info.and_then(|info| info.get(number)).map(|attr| attr.payload.to_vec());
+    let data = inside(INFO_DATA).unwrap_or_default();
+    let port = info
+        .and_then(|info| info.text(INFO_PORT_KIND))
+        .map(|controller| (kind::of_kernel_name(&controller), inside(INFO_PORT_DATA).unwrap_or_default()));
+
+    // An index of another namespace means nothing here.
+    let near = attrs.get(IFLA_LINK_NETNSID).is_none();
+    let lower = match kind {
+        LinkKind::Vxlan => Attrs::of(&data)?.u32(kind::VXLAN_BASE),
+        _ => attrs.u32(IFLA_LINK).filter(|_| near),
+    };
+    let mut link = Link::new(name, kind);
+    link.ignored = matches!(link.kind, LinkKind::Other(_));
+    link.up = flags & IFF_UP != 0;
+    link.promiscuous = flags & IFF_PROMISC != 0;
+    link.alias = attrs.text(IFLA_IFALIAS).filter(|alias| !alias.is_empty());
+    link.mac = mac(attrs, IFLA_ADDRESS);
+    link.permanent_mac = mac(attrs, IFLA_PERM_ADDRESS);
+    link.mtu = attrs.u32(IFLA_MTU);
+    link.min_mtu = attrs.u32(IFLA_MIN_MTU);
+    // 0: no limit.
+    link.max_mtu = attrs.u32(IFLA_MAX_MTU).filter(|max| *max != 0);
+    if let Some(names) = attrs.nested(IFLA_PROP_LIST)? {
+        let names = names.iter().filter(|attr| attr.number == IFLA_ALT_IFNAME);
+        link.alt_names = names.map(|attr| attr.text()).collect();
+    }
+    read_switches(attrs, &mut link)?;
+    let controller = attrs.u32(IFLA_MASTER);
+    let running = flags & IFF_UP != 0 && flags & IFF_RUNNING != 0;
+    Ok(Some(SeenLink { index, link, running, controller, lower: lower.filter(|i| *i != 0), data, port }))
+}
+
+fn mac(attrs: Attrs<'_>, number: u16) -> Option<Mac> {
+    attrs.get(number).and_then(kind::read_mac)
+}
+
+/// What `/proc/sys/net/ipv{4,6}/conf/<link>` says, without opening a file per link.
+fn read_switches(attrs: Attrs<'_>, link: &mut Link) -> Result<(), Malformed> {
+    let families = attrs.nested(IFLA_AF_SPEC)?;
+    let switches = |family: u8, number: u16| -> Result<Option<&[u8]>, Malformed> {
+        let Some(families) = families else { return Ok(None) };
+        let inside = families.nested(u16::from(family))?;
+        Ok(inside.and_then(|inside| inside.get(number)).map(|attr| attr.payload))
+    };
+    let on = |table: &[u8], place: usize| read_u32(table, place * 4).map(|value| value != 0);
+    link.ipv4.forwarding = switches(AF_INET, INET_CONF)?.and_then(|table| on(table, INET_FORWARDING));
+    match switches(AF_INET6, INET6_CONF)? {
+        Some(table) => {
+            link.ipv6.enabled = on(table, INET6_DISABLED) == Some(false);
+            let accepts = read_u32(table, INET6_ACCEPT_RA * 4).map(|value| value as usize);
+            // Whatever else it may be is more than 1.
+            link.ipv6.accept_ra = accepts.map(|n| AcceptRa::ALL[n.min(2)]);
+            link.ipv6.forwarding = on(table, INET6_FORWARDING);
+        }
+        // The kernel has no IPv6, or this link can't do it.
+        None => link.ipv6.enabled = false,
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! `RTM_NEWRULE`.
+
+use ipnet::IpNet;
+use policy::state::{Family, IfName, Raw, Rule, RuleAction};
+
+use super::{AF_INET, AF_INET6};
+use crate::netlink::wire::{Attrs, Malformed, read_u32};
+
+pub(in crate::netlink) const HEADER: usize = 12;
+
+pub(in crate::netlink) const FRA_DST: u16 = 1;
+pub(in crate::netlink) const FRA_SRC: u16 = 2;
+pub(in crate::netlink) const FRA_IIFNAME: u16 = 3;
+pub(in crate::netlink) const FRA_PRIORITY: u16 = 6;
+pub(in crate::netlink) const FRA_FWMARK: u16 = 10;
+const FRA_SUPPRESS_GROUP: u16 = 13;
+pub(in crate::netlink) const FRA_SUPPRESS_PREFIX: u16 = 14;
+pub(in crate::netlink) const FRA_TABLE: u16 = 15;
+pub(in crate::netlink) const FRA_FWMASK: u16 = 16;
+const FRA_L3MDEV: u16 = 19;
+pub(in crate::netlink) const FRA_PROTOCOL: u16 = 21;
+/// What the model has words for, or what means nothing here; a rule with anything else says more.
+const KNOWN: [u16; 11] = [
+    FRA_DST,
+    FRA_SRC,
+    FRA_IIFNAME,
+    FRA_PRIORITY,
+    FRA_FWMARK,
+    FRA_SUPPRESS_GROUP,
+    FRA_SUPPRESS_PREFIX,
+    FRA_TABLE,
+    FRA_FWMASK,
+    FRA_L3MDEV,
+    FRA_PROTOCOL,
+];
+
+pub(in crate::netlink) const TO_TABLE: u8 = 1;
+const INVERT: u32 = 2;
+/// "Suppress nothing".
+const NO_PREFIX: u32 = u32::MAX;
+/// The kernel's word for "every bit".
+const ALL_BITS: u32 = u32::MAX;
+
+pub(in crate::netlink) fn action_number(action: RuleAction) -> u8 {
+    match action {
+        RuleAction::Blackhole => 6,
+        RuleAction::Unreachable => 7,
+        RuleAction::Prohibit => 8,
+    }
+}
+
+/// Left out: rules a host is born with, and rules that say more than the model has words for; taken for simpler
+/// ones they could be deleted in another's stead.
+pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<Rule>, Malformed> {
+    let attrs = Attrs::after(payload, HEADER)?;
+    let &[family, to, from, tos, table, _, _, action, ..] = payload else { return Err(Malformed) };
+    let flags = read_u32(payload, 8).ok_or(Malformed)?;
+    let family = match family {
+        AF_INET => Family::Ipv4,
+        AF_INET6 => Family::Ipv6,
+        _ => return Ok(None),
+    };
+    let actions = [RuleAction::Blackhole, RuleAction::Unreachable, RuleAction::Prohibit];
+    let instead = actions.into_iter().find(|known| action_number(*known) == action);
+    let by_vrf = attrs.get(FRA_L3MDEV).and_then(crate::netlink::wire::Attr::u8).unwrap_or(0) != 0;
+    let groups = attrs.u32(FRA_SUPPRESS_GROUP).is_some_and(|group| group != NO_PREFIX);
+    let more = attrs.iter().any(|attr| !KNOWN.contains(&attr.number));
+    let unknown = instead.is_none() && action != TO_TABLE;
+    if unknown || by_vrf || groups || more || tos != 0 || flags & INVERT != 0 {
+        return Ok(None);
+    }
+    let net = |number: u16, length: u8| match attrs.ip(number) {
+        Some(ip) => IpNet::new(ip, length).map(Some).map_err(|_| Malformed),
+        None => Ok(None),
+    };
+    let iif = attrs.text(FRA_IIFNAME).map(|name| IfName::new(&name).map_err(|_| Malformed)).transpose()?;
+    let fwmark = attrs.u32(FRA_FWMARK).filter(|mark| *mark != 0);
+    let rule = Rule {
+        family,
+        priority: attrs.u32(FRA_PRIORITY).unwrap_or(0),
+        from: net(FRA_SRC, from)?,
+        to: net(FRA_DST, to)?,
+        iif,
+        fwmark,
+        fwmask: attrs.u32(FRA_FWMASK).filter(|mask| fwmark.is_some() && *mask != ALL_BITS),
+        table: match instead {
+            Some(_) => None,
+            None => Some(attrs.u32(FRA_TABLE).unwrap_or(u32::from(table))),
+        },
+        action: instead,
+        suppress_prefix_length: attrs.u32(FRA_SUPPRESS_PREFIX).filter(|length| *length != NO_PREFIX),
+        // Two rules that differ in who made them are two.
+        raw: Raw(attrs.get(FRA_PROTOCOL).map(|by| (FRA_PROTOCOL, by.payload.to_vec())).into_iter().collect()),
+    };
+    Ok(Some(rule).filter(|rule| !rule.is_kernels()))
+}

@@ -1,0 +1,283 @@
+//! The network state of a namespace: one dump per kind of object, whatever their number.
+//!
+//! Cost: five requests (links, addresses, routes, rules, bridge VLANs; the last only where there is a bridge), and
+//! again all of them if something changed between two dumps so that an index has no name.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use policy::state::{AddressProtocol, Family, IfName, LinkKind, NextHop, Observed, PortVlan, Route};
+
+use super::decode::address::{Probe, SeenAddress};
+use super::decode::link::{IFLA_EXT_MASK, SeenLink};
+use super::decode::route::{SeenHop, SeenRoute};
+use super::decode::vlans::SeenVlans;
+use super::decode::{AF_BRIDGE, address, link, route, rule, vlans};
+use super::kind::{self, Names};
+use super::socket::{DUMP, Dumped, NetlinkError, REQUEST, Socket};
+use super::wire::{Attrs, Malformed, Message};
+
+pub(super) const RTM_GETLINK: u16 = 18;
+const RTM_GETADDR: u16 = 22;
+const RTM_GETROUTE: u16 = 26;
+const RTM_GETRULE: u16 = 34;
+
+/// Statistics are most of a link's bytes, and nobody reads them here.
+const SKIP_STATISTICS: u32 = 8;
+const COMPRESSED_VLANS: u32 = 4;
+/// Times a state is read again that changed while it was read.
+const TRIES: usize = 10;
+
+/// Why a state couldn't be observed.
+#[derive(Debug, thiserror::Error)]
+pub enum ObserveError {
+    #[error("can't read the {what} of this network namespace")]
+    Dump { what: &'static str, source: NetlinkError },
+    #[error("links came and went under each of {tries} readings of the network state")]
+    Unsteady { tries: usize },
+}
+
+/// An address and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    pub link: IfName,
+    pub ip: IpAddr,
+}
+
+/// A state, and what is true of it only now.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    pub state: Observed,
+    /// IPv6 addresses that are still being probed, on links where that can end.
+    pub tentative: Vec<Placed>,
+    /// IPv6 addresses that somebody else on the wire has.
+    pub duplicate: Vec<Placed>,
+    /// Messages of the kernel that couldn't be read: what they said is missing from the state.
+    pub unreadable: usize,
+}
+
+/// Everything in the namespace of the socket.
+pub(super) fn observe(socket: &mut Socket) -> Result<(Observation, Names), ObserveError> {
+    for _ in 0..TRIES {
+        let seen = Seen::dump(socket)?;
+        if let Some(done) = seen.assemble() {
+            return Ok(done);
+        }
+    }
+    Err(ObserveError::Unsteady { tries: TRIES })
+}
+
+/// Whether an address is being probed, on a link where that can end.
+pub(super) fn is_tentative(socket: &mut Socket, ip: IpAddr) -> Result<bool, ObserveError> {
+    let links = dump_links(socket)?.items;
+    let can_end = |index: u32| links.iter().any(|seen| seen.index == index && seen.running);
+    let addresses = dump_addresses(socket)?.items;
+    let probed = |seen: &SeenAddress| seen.address.ip == ip && seen.probe == Probe::Tentative;
+    Ok(addresses.iter().any(|seen| probed(seen) && can_end(seen.index)))
+}
+
+/// Names and indexes of all links.
+pub(super) fn names(socket: &mut Socket) -> Result<Names, ObserveError> {
+    let links = dump_links(socket)?;
+    Ok(names_of(&links.items))
+}
+
+fn names_of(links: &[SeenLink]) -> Names {
+    let mut names = Names::default();
+    for seen in links {
+        names.insert(seen.index, seen.link.name.clone());
+    }
+    names
+}
+
+/// What the dumps brought.
+struct Seen {
+    links: Vec<SeenLink>,
+    addresses: Vec<SeenAddress>,
+    routes: Vec<SeenRoute>,
+    rules: Vec<policy::state::Rule>,
+    vlans: Vec<SeenVlans>,
+    unreadable: usize,
+}
+
+fn dump<T>(
+    socket: &mut Socket,
+    what: &'static str,
+    message: &Message,
+    read: fn(&[u8]) -> Result<Option<T>, Malformed>,
+) -> Result<Dumped<T>, ObserveError> {
+    socket.dump(message, |frame| read(frame.payload)).map_err(|source| ObserveError::Dump { what, source })
+}
+
+fn dump_links(socket: &mut Socket) -> Result<Dumped<SeenLink>, ObserveError> {
+    let mut message = Message::new(RTM_GETLINK, REQUEST | DUMP);
+    message.raw(&[0; link::HEADER]).u32(IFLA_EXT_MASK, SKIP_STATISTICS);
+    dump(socket, "links", &message, link::read)
+}
+
+/// A request for all of a kind.
+fn plain(kind: u16, header: usize) -> Message {
+    let mut message = Message::new(kind, REQUEST | DUMP);
+    message.raw(&vec![0; header]);
+    message
+}
+
+fn dump_addresses(socket: &mut Socket) -> Result<Dumped<SeenAddress>, ObserveError> {
+    dump(socket, "addresses", &plain(RTM_GETADDR, address::HEADER), address::read)
+}
+
+impl Seen {
+    fn dump(socket: &mut Socket) -> Result<Self, ObserveError> {
+        let links = dump_links(socket)?;
+        let addresses = dump_addresses(socket)?;
+        let routes = dump(socket, "routes", &plain(RTM_GETROUTE, route::HEADER), route::read)?;
+        let rules = dump(socket, "rules", &plain(RTM_GETRULE, rule::HEADER), rule::read)?;
+        let has_bridge = links.items.iter().any(|seen| seen.link.kind == LinkKind::LinuxBridge);
+        let mut vlans = Dumped { items: Vec::new(), unreadable: 0 };
+        if has_bridge {
+            let mut header = [0; link::HEADER];
+            header[0] = AF_BRIDGE;
+            let mut message = Message::new(RTM_GETLINK, REQUEST | DUMP);
+            message.raw(&header).u32(IFLA_EXT_MASK, COMPRESSED_VLANS);
+            vlans = dump(socket, "bridge VLANs", &message, vlans::read)?;
+        }
+        let unreadable =
+            links.unreadable + addresses.unreadable + routes.unreadable + rules.unreadable + vlans.unreadable;
+        Ok(Self {
+            links: links.items,
+            addresses: addresses.items,
+            routes: routes.items,
+            rules: rules.items,
+            vlans: vlans.items,
+            unreadable,
+        })
+    }
+
+    /// Names in place of indexes; `None` if an index has none, because a link came or went between the dumps.
+    fn assemble(self) -> Option<(Observation, Names)> {
+        let names = names_of(&self.links);
+        let mut seen = Observation { unreadable: self.unreadable, ..Observation::default() };
+        let kinds: BTreeMap<u32, LinkKind> =
+            self.links.iter().map(|seen| (seen.index, seen.link.kind.clone())).collect();
+        let running: BTreeMap<u32, bool> = self.links.iter().map(|seen| (seen.index, seen.running)).collect();
+        let mut links: BTreeMap<u32, policy::state::Link> = BTreeMap::new();
+        for mut link in self.links {
+            if complete(&mut link, &names, &kinds)? {
+                seen.unreadable += 1;
+            }
+            links.insert(link.index, link.link);
+        }
+        drop_pointless(&mut links, &names);
+        for found in self.addresses {
+            let link = links.get_mut(&found.index)?;
+            let place = || Placed { link: link.name.clone(), ip: found.address.ip };
+            match found.probe {
+                Probe::Tentative if running.get(&found.index) == Some(&true) => seen.tentative.push(place()),
+                Probe::Failed => seen.duplicate.push(place()),
+                _ => {}
+            }
+            add_address(link, found.address);
+        }
+        for vlans in self.vlans {
+            // The bridge itself is listed among its ports.
+            let Some(controller) = links.get(&vlans.index)?.controller.clone() else { continue };
+            let default = names.by_name.get(&controller).and_then(|index| links.get(index))?.default_pvid();
+            let native = vlans.pvid.filter(|id| *id != default);
+            links.get_mut(&vlans.index)?.port.vlan = PortVlan::new(native, vlans.tagged);
+        }
+        for found in self.routes {
+            seen.state.routes.push(name_route(found, &names)?);
+        }
+        seen.state.rules = self.rules;
+        seen.state.links = links.into_values().map(|link| (link.name.clone(), link)).collect();
+        Some((seen, names))
+    }
+}
+
+/// Puts names to what a link says by index, and reads its options; whether some of it couldn't be read.
+fn complete(seen: &mut SeenLink, names: &Names, kinds: &BTreeMap<u32, LinkKind>) -> Option<bool> {
+    let link = &mut seen.link;
+    if let Some(index) = seen.controller {
+        link.controller = Some(names.by_index.get(&index)?.clone());
+    }
+    let lower = seen.lower.filter(|index| *index != seen.index);
+    match link.kind {
+        LinkKind::Vlan | LinkKind::Vxlan | LinkKind::MacVlan => {
+            link.base = lower.and_then(|index| names.by_index.get(&index)).cloned();
+        }
+        // An end whose other end is elsewhere has an index that may be anybody's here.
+        LinkKind::Veth => {
+            let peer = lower.filter(|index| kinds.get(index) == Some(&LinkKind::Veth));
+            link.peer = peer.and_then(|index| names.by_index.get(&index)).cloned();
+        }
+        _ => {}
+    }
+    let mut broken = false;
+    match Attrs::of(&seen.data).and_then(|data| kind::read(&link.kind, data, names)) {
+        Ok(options) if !seen.data.is_empty() => link.options = options,
+        Ok(_) => {}
+        Err(Malformed) => broken = true,
+    }
+    if let Some((controller, data)) = &seen.port {
+        match Attrs::of(data).and_then(|data| kind::read_port(controller, data, names)) {
+            Ok(options) => link.port.options = options,
+            Err(Malformed) => broken = true,
+        }
+    }
+    Some(broken)
+}
+
+/// Options of ports that mean nothing under their controller: the kernel shows them, and won't have them set.
+fn drop_pointless(links: &mut BTreeMap<u32, policy::state::Link>, names: &Names) {
+    let ports: Vec<(u32, u32)> = links
+        .iter()
+        .filter(|(_, link)| !link.port.options.is_empty())
+        .filter_map(|(port, link)| Some((*port, *names.by_name.get(link.controller.as_ref()?)?)))
+        .collect();
+    for (port, controller) in ports {
+        let Some(controller) = links.get(&controller) else { continue };
+        let (spec, options) = (controller.kind.spec(), controller.options.clone());
+        if let Some(link) = links.get_mut(&port) {
+            let counts = |path: &str| spec.port_option(path).is_some_and(|s| s.pointless(&options).is_none());
+            link.port.options.retain(|name, _| counts(name.as_str()));
+        }
+    }
+}
+
+fn add_address(link: &mut policy::state::Link, address: policy::state::Address) {
+    let family = address.family();
+    let ip = link.ip_mut(family);
+    if address.is_dynamic() {
+        let advertised = address.protocol == Some(AddressProtocol::KERNEL_RA)
+            || (address.protocol.is_none() && address.prefix == 64);
+        match family {
+            Family::Ipv6 if advertised => ip.autoconf = true,
+            _ => ip.dhcp = true,
+        }
+    }
+    if family == Family::Ipv4 {
+        ip.enabled = true;
+    }
+    ip.addresses.push(address);
+}
+
+fn name_route(seen: SeenRoute, names: &Names) -> Option<Route> {
+    let hop = |hop: SeenHop| {
+        let dev = names.by_index.get(&hop.index)?.clone();
+        Some(NextHop { via: hop.via, dev, weight: hop.weight, onlink: hop.onlink })
+    };
+    let next_hops = seen.hops.into_iter().map(hop).collect::<Option<Vec<_>>>()?;
+    let mut route = Route {
+        destination: seen.destination,
+        table: seen.table,
+        metric: seen.metric,
+        kind: seen.kind,
+        protocol: seen.protocol,
+        next_hops,
+        source: seen.source,
+        mtu: seen.mtu,
+        raw: seen.raw,
+    };
+    route.settle_hops();
+    Some(route)
+}

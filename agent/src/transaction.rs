@@ -1,0 +1,214 @@
+//! A change that happens whole or not at all: observe, plan, apply, observe, verify; or revert.
+//!
+//! Owns the order and the checkpoint; every decision is `policy::plan`'s. The checkpoint is on disk before the first
+//! write and goes when the host is as asked for, or as before. What a killed process left is reverted before anything
+//! else is done.
+//!
+//! Cost: with nothing to do one observation and no write; otherwise two observations, one message per step, one file.
+
+mod revert;
+
+use std::time::{Duration, Instant};
+
+use policy::plan::{Plan, PlanError, Unmet, plan_document, verify};
+use policy::state::Desired;
+use serde_json::Value;
+
+use crate::checkpoint::{CheckpointError, Found, Store};
+use crate::kernel::{Kernel, KernelError};
+use crate::netlink::{Observation, Placed, StepCause, StepFailed};
+
+pub use revert::{Reverted, recover};
+
+/// How long a single wait for the kernel lasts before the state is looked at again: notifications come sooner.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+/// How to go about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Whether to look afterwards if it is as asked for.
+    pub verify: bool,
+    /// How long the result may take to show: address probes, links that come up.
+    pub patience: Duration,
+}
+
+/// What is told on the way.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// An open checkpoint is being reverted.
+    Recovering,
+    /// So many of the kernel's messages can't be read: what they say is not known, and couldn't be put back.
+    Unreadable(usize),
+    /// A checkpoint says nothing about this host as it is.
+    Discarded {
+        why: &'static str,
+    },
+    Planned(&'a Plan),
+    /// This many steps of the plan are done.
+    Step(usize),
+    /// Waiting for the result to show.
+    Verifying,
+    Reverting,
+}
+
+/// What went wrong while changing the host.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error(transparent)]
+    Step(#[from] StepFailed),
+    #[error("can't look at the result")]
+    Observe(#[source] KernelError),
+    #[error("{} is in use by another host: duplicate address detection failed on {}", .at.ip, .at.link)]
+    Duplicate { at: Placed },
+    #[error("{} on {} was still being probed after {} s", .at.ip, .at.link, .patience.as_secs())]
+    Tentative { at: Placed, patience: Duration },
+    #[error("the result is not what was asked for:{}", lines(.unmet))]
+    Unmet { unmet: Vec<Unmet> },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+fn lines(unmet: &[Unmet]) -> String {
+    unmet.iter().map(|unmet| format!("\n  {unmet}")).collect()
+}
+
+/// Why the host is not as asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    #[error("can't look at this host")]
+    Observe(#[from] KernelError),
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("a change that was cut off earlier can't be undone; nothing else is done before that")]
+    Recover { reverted: Box<Reverted> },
+    #[error(
+        "a change that was cut off earlier can't be planned again, so it can't be undone; see the checkpoint"
+    )]
+    Unrecoverable { source: PlanError },
+    #[error(
+        "it is applied, but its checkpoint is still there: remove it, or the next 'berth apply' undoes all of it"
+    )]
+    Lingering { source: CheckpointError },
+    /// Changed, failed, and then.
+    #[error("{fault}")]
+    Failed { fault: Box<Fault>, reverted: Box<Reverted> },
+}
+
+/// Brings about what `desired` says, or leaves the host as it was.
+pub fn apply(
+    kernel: &mut dyn Kernel,
+    store: &Store,
+    desired: &Value,
+    manner: Manner,
+    tell: &mut dyn FnMut(Event<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<Plan, ApplyError> {
+    clear(kernel, store, tell)?;
+    let seen = kernel.observe()?;
+    if seen.unreadable > 0 {
+        tell(Event::Unreadable(seen.unreadable));
+    }
+    let before = seen.state;
+    let plan = plan_document(&before, desired)?;
+    tell(Event::Planned(&plan));
+    if plan.is_empty() {
+        return Ok(plan);
+    }
+    // Nothing of it was refused, or there would be no plan.
+    let (wanted, _) = Desired::read(desired);
+    store.write(&before, desired)?;
+    match change(kernel, &plan, &wanted, manner, tell, stop) {
+        Ok(()) => match store.remove() {
+            Ok(()) => Ok(plan),
+            Err(source) => Err(ApplyError::Lingering { source }),
+        },
+        Err(fault) => {
+            tell(Event::Reverting);
+            let reverted = revert::revert(kernel, &plan, &before);
+            if reverted.is_complete() {
+                store.remove()?;
+            }
+            Err(ApplyError::Failed { fault: Box::new(fault), reverted: Box::new(reverted) })
+        }
+    }
+}
+
+/// Whatever an earlier change left is put right first.
+fn clear(kernel: &mut dyn Kernel, store: &Store, tell: &mut dyn FnMut(Event<'_>)) -> Result<(), ApplyError> {
+    match store.find()? {
+        Found::Nothing => {}
+        Found::Foreign { why } => {
+            tell(Event::Discarded { why });
+            store.remove()?;
+        }
+        Found::Open(checkpoint) => {
+            tell(Event::Recovering);
+            let reverted = recover(kernel, &checkpoint)?;
+            if !reverted.is_complete() {
+                return Err(ApplyError::Recover { reverted: Box::new(reverted) });
+            }
+            store.remove()?;
+        }
+    }
+    Ok(())
+}
+
+fn change(
+    kernel: &mut dyn Kernel,
+    plan: &Plan,
+    wanted: &Desired,
+    manner: Manner,
+    tell: &mut dyn FnMut(Event<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Fault> {
+    let stopped = |failed: StepFailed| match failed.cause {
+        StepCause::Stopped => Fault::Interrupted,
+        _ => Fault::Step(failed),
+    };
+    let mut progress = |done: usize| {
+        tell(Event::Step(done));
+        !stop()
+    };
+    kernel.apply(&plan.steps, &mut progress).map_err(stopped)?;
+    if stop() {
+        return Err(Fault::Interrupted);
+    }
+    if !manner.verify {
+        return Ok(());
+    }
+    tell(Event::Verifying);
+    let until = Instant::now() + manner.patience;
+    loop {
+        let judged = kernel.observe().map_err(Fault::Observe);
+        match judged.and_then(|seen| judge(plan, wanted, &seen, manner)) {
+            Ok(()) => return Ok(()),
+            Err(fault @ Fault::Duplicate { .. }) => return Err(fault),
+            Err(fault) if Instant::now() >= until => return Err(fault),
+            Err(_) if stop() => return Err(Fault::Interrupted),
+            Err(_) => kernel.settle(LOOK_AGAIN).map_err(Fault::Observe)?,
+        }
+    }
+}
+
+/// Whether what is seen is what was wanted, and can be used.
+fn judge(plan: &Plan, wanted: &Desired, seen: &Observation, manner: Manner) -> Result<(), Fault> {
+    let ours = |at: &&Placed| {
+        plan.steps.iter().any(|step| match step {
+            policy::plan::Step::AddAddress { link, address } => *link == at.link && address.ip == at.ip,
+            _ => false,
+        })
+    };
+    if let Some(at) = seen.duplicate.iter().find(ours) {
+        return Err(Fault::Duplicate { at: at.clone() });
+    }
+    let unmet = verify(&seen.state, wanted);
+    if !unmet.is_empty() {
+        return Err(Fault::Unmet { unmet });
+    }
+    match seen.tentative.iter().find(ours) {
+        Some(at) => Err(Fault::Tentative { at: at.clone(), patience: manner.patience }),
+        None => Ok(()),
+    }
+}

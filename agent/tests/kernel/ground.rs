@@ -1,0 +1,198 @@
+//! A network namespace for a test: made with it, gone with it.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+/// What a command said.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// Succeeded, or the test is over with all that was said.
+    #[track_caller]
+    pub(crate) fn ok(self) -> String {
+        assert_eq!(self.code, 0, "{}\n{}", self.stdout, self.stderr);
+        self.stdout
+    }
+
+    /// Refused or failed, with this among its words.
+    #[track_caller]
+    pub(crate) fn fails_with(self, words: &str) -> String {
+        assert_eq!(self.code, 1, "{}\n{}", self.stdout, self.stderr);
+        assert!(self.stderr.contains(words), "{words:?} is not in\n{}", self.stderr);
+        self.stderr
+    }
+}
+
+pub(crate) fn run(command: &mut Command, stdin: &str) -> Ran {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    // A command that doesn't read it may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The binary under test: beside this one, or where a guest has it.
+pub(crate) fn berth() -> PathBuf {
+    let built = PathBuf::from(env!("CARGO_BIN_EXE_berth"));
+    if built.exists() { built } else { PathBuf::from("/tests/berth") }
+}
+
+/// A namespace.
+pub(crate) struct Ground {
+    pub(crate) name: String,
+    pub(crate) state_dir: PathBuf,
+}
+
+impl Ground {
+    /// Empty but for a loopback that is up.
+    #[track_caller]
+    pub(crate) fn new() -> Self {
+        let name = format!("berth-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let state_dir = std::env::temp_dir().join(&name);
+        run(Command::new("ip").args(["netns", "add", &name]), "").ok();
+        let ground = Self { name, state_dir };
+        ground.ip("link set lo up");
+        ground
+    }
+
+    /// With cards `eth0`…: ends of veths, up, their other ends (`far0`…) in a namespace of their own.
+    #[track_caller]
+    pub(crate) fn with_cards(count: usize) -> (Self, Self) {
+        let (near, far) = (Self::new(), Self::new());
+        for card in 0..count {
+            near.ip(&format!("link add eth{card} type veth peer name far{card} netns {}", far.name));
+            near.ip(&format!("link set eth{card} up"));
+            far.ip(&format!("link set far{card} up"));
+        }
+        (near, far)
+    }
+
+    /// `ip`, here.
+    #[track_caller]
+    pub(crate) fn ip(&self, line: &str) -> String {
+        self.try_ip(line).ok()
+    }
+
+    pub(crate) fn try_ip(&self, line: &str) -> Ran {
+        run(Command::new("ip").args(["-n", &self.name]).args(line.split_whitespace()), "")
+    }
+
+    /// What `ip -j` says, as values.
+    #[track_caller]
+    pub(crate) fn json(&self, line: &str) -> Value {
+        let text = self.ip(&format!("-j -d {line}"));
+        if text.trim().is_empty() { Value::Array(Vec::new()) } else { serde_json::from_str(&text).unwrap() }
+    }
+
+    pub(crate) fn berth(&self, args: &[&str], stdin: &str) -> Ran {
+        let mut command = Command::new(berth());
+        command.args(args).args(["--netns", &self.name]);
+        if args.first() == Some(&"apply") {
+            command.arg("--state-dir").arg(&self.state_dir);
+        }
+        run(&mut command, stdin)
+    }
+
+    pub(crate) fn apply(&self, document: &str) -> Ran {
+        self.berth(&["apply", "-f", "-", "--timeout", "20"], document)
+    }
+
+    #[track_caller]
+    pub(crate) fn show(&self) -> Value {
+        serde_json::from_str(&self.berth(&["show", "-o", "json"], "").ok()).unwrap()
+    }
+
+    /// Asking again for the same changes nothing, and so does asking for what there is.
+    #[track_caller]
+    pub(crate) fn is_settled(&self, document: &str) {
+        assert_eq!(self.apply(document).ok(), "nothing to do\n");
+        self.shows_what_holds();
+    }
+
+    #[track_caller]
+    pub(crate) fn shows_what_holds(&self) {
+        let shown = self.berth(&["show"], "").ok();
+        assert_eq!(self.apply(&shown).ok(), "nothing to do\n", "{shown}");
+    }
+
+    /// Everything that `ip` and the resolver's file say, but for what changes by itself.
+    #[track_caller]
+    pub(crate) fn dump(&self) -> String {
+        let parts = ["-d link", "addr", "route show table all", "-6 route show table all", "rule", "-6 rule"];
+        let mut text: String = parts.iter().map(|part| self.ip(part)).collect();
+        let folder = "/proc/sys/net/ipv6/conf";
+        let read =
+            format!("cat {folder}/*/disable_ipv6 {folder}/*/forwarding /proc/sys/net/ipv4/conf/*/forwarding");
+        text.push_str(&self.inside(&read).ok());
+        text.push_str(&std::fs::read_to_string(self.resolv_conf()).unwrap_or_default());
+        // Clocks, and how far the probes of link-local addresses are.
+        let changing = ["valid_lft", "hello_timer", "local fe80", "anycast fe80"];
+        let lines = text.lines().filter(|line| !changing.iter().any(|word| line.contains(word)));
+        lines.map(|line| format!("{}\n", settled(line))).collect()
+    }
+
+    pub(crate) fn resolv_conf(&self) -> PathBuf {
+        PathBuf::from(format!("/etc/netns/{}/resolv.conf", self.name))
+    }
+
+    /// A shell line, inside.
+    pub(crate) fn inside(&self, line: &str) -> Ran {
+        run(Command::new("ip").args(["netns", "exec", &self.name, "sh", "-c", line]), "")
+    }
+
+    /// The addresses of a link and family in the kernel's order.
+    #[track_caller]
+    pub(crate) fn addresses(&self, link: &str, family: &str) -> Vec<String> {
+        let all = self.json(&format!("addr show dev {link}"));
+        let list = all[0]["addr_info"].as_array().cloned().unwrap_or_default();
+        let ours = list.iter().filter(|a| a["family"] == family && a["scope"] != "link");
+        ours.map(|a| format!("{}/{}", a["local"].as_str().unwrap(), a["prefixlen"])).collect()
+    }
+
+    /// One line per route of the main table, without what the kernel made.
+    #[track_caller]
+    pub(crate) fn routes(&self, family: &str) -> Vec<String> {
+        let text = self.ip(&format!("{family} route show table main"));
+        let ours = text.lines().filter(|line| !line.contains("proto kernel"));
+        ours.map(|line| line.replace(" proto static", "").trim().to_owned()).collect()
+    }
+}
+
+/// Without what comes about by itself: how far a probe is, and the carrier with all that follows from it.
+fn settled(line: &str) -> String {
+    let mut line = line.replace(" tentative", "").replace("NO-CARRIER,", "");
+    for flag in [",LOWER_UP", ",M-DOWN"] {
+        line = line.replace(flag, "");
+    }
+    let Some((before, after)) = line.split_once(" state ") else { return line.trim_end().to_owned() };
+    let after = after.split_once(' ').map_or("", |(_, after)| after);
+    format!("{before} {after}").trim_end().to_owned()
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        run(Command::new("ip").args(["netns", "del", &self.name]), "");
+        std::fs::remove_dir_all(&self.state_dir).ok();
+        std::fs::remove_dir_all(format!("/etc/netns/{}", self.name)).ok();
+    }
+}

@@ -1,0 +1,228 @@
+//! Cut off in the middle: killed, a link gone, a checkpoint of somebody else.
+
+use std::process::Command;
+use std::time::Duration;
+
+use agent::checkpoint::Store;
+use agent::kernel::{Kernel, KernelError, Live};
+use agent::netlink::{Observation, StepFailed};
+use agent::netns::{Identity, Namespace};
+use agent::transaction::{ApplyError, Manner, apply};
+use policy::plan::Step;
+use serde_json::{Value, json};
+
+use crate::ground::{Ground, run};
+
+/// A kernel that does something of its own after so many steps.
+struct After<'a> {
+    live: Live,
+    steps: usize,
+    then: Option<&'a dyn Fn()>,
+    taken: usize,
+}
+
+impl After<'_> {
+    fn look(&mut self) {
+        if self.taken == self.steps
+            && let Some(then) = self.then.take()
+        {
+            then();
+        }
+    }
+}
+
+impl Kernel for After<'_> {
+    fn observe(&mut self) -> Result<Observation, KernelError> {
+        self.live.observe()
+    }
+
+    fn apply(&mut self, steps: &[Step], progress: &mut dyn FnMut(usize) -> bool) -> Result<(), StepFailed> {
+        for (place, step) in steps.iter().enumerate() {
+            self.look();
+            self.taken += 1;
+            let one = std::slice::from_ref(step);
+            self.live.apply(one, &mut |_| true).map_err(|failed| StepFailed { place, ..failed })?;
+            progress(place + 1);
+        }
+        self.look();
+        Ok(())
+    }
+
+    fn settle(&mut self, at_most: Duration) -> Result<(), KernelError> {
+        self.live.settle(at_most)
+    }
+}
+
+fn attempt(
+    ground: &Ground,
+    document: &Value,
+    steps: usize,
+    then: &(dyn Fn() + Sync),
+) -> Result<usize, ApplyError> {
+    let namespace = Namespace::Named(ground.name.clone());
+    let work = || {
+        let live = Live::open(&namespace)?;
+        let mut kernel = After { live, steps, then: Some(then), taken: 0 };
+        let store = Store::lock(&ground.state_dir, Identity::here().unwrap())?;
+        let manner = Manner { verify: true, patience: Duration::from_secs(5) };
+        apply(&mut kernel, &store, document, manner, &mut |_| {}, &|| false).map(|plan| plan.len())
+    };
+    namespace.inside(work).unwrap()
+}
+
+/// A node whose address moves to a bridge: links made and deleted, ports, addresses, routes, rules.
+fn ten_steps() -> Value {
+    json!({
+        "interfaces": [
+            {"name": "br0", "type": "linux-bridge", "state": "up", "mtu": 1400,
+             "ipv4": {"enabled": true, "address": [{"ip": "10.0.0.1", "prefix-length": 24}]},
+             "ipv6": {"enabled": true, "address": [{"ip": "fd00::1", "prefix-length": 64}]},
+             "bridge": {"options": {"stp": {"enabled": false}}, "port": [{"name": "eth0"}]}},
+            {"name": "eth0", "ipv4": {"enabled": false}},
+            {"name": "old0", "type": "veth", "state": "absent"},
+            {"name": "eth1", "ipv4": {"enabled": true, "address": [{"ip": "10.1.0.2", "prefix-length": 24}]}},
+        ],
+        "routes": {"config": [{"destination": "0.0.0.0/0", "next-hop-address": "10.0.0.254", "next-hop-interface": "br0"}]},
+        "route-rules": {"config": [{"ip-from": "10.0.0.0/24", "route-table": 100, "priority": 100}]},
+    })
+}
+
+fn prepared() -> (Ground, Ground) {
+    let (ground, far) = Ground::with_cards(2);
+    ground.ip("addr add 10.0.0.1/24 dev eth0");
+    ground.ip("route add default via 10.0.0.254 proto static");
+    ground.ip("link add old0 type veth peer name old1");
+    ground.ip("addr add 10.5.0.1/24 dev old0");
+    ground.ip("addr add 10.1.0.1/24 dev eth1");
+    (ground, far)
+}
+
+/// Without what a link that was made anew has by chance: its index and its MAC.
+fn lasting(dump: &str) -> Vec<String> {
+    let words = |line: &str| -> Vec<String> {
+        let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        if words
+            .first()
+            .is_some_and(|word| word.ends_with(':') && word.trim_end_matches(':').parse::<u32>().is_ok())
+        {
+            words.remove(0);
+        }
+        words.retain(|word| {
+            word.matches(':').count() != 5 && !word.starts_with("fe80") && !word.contains("anycast")
+        });
+        words
+    };
+    let mut lines: Vec<String> = dump.lines().map(|line| words(line).join(" ")).collect();
+    lines.sort();
+    lines
+}
+
+const CHILD: &str = "BERTH_TEST_KILLED_IN";
+
+/// The part of the test below that runs in a process of its own, and ends it.
+fn killed_child(place: &str) {
+    let (name, steps) = place.split_once(' ').unwrap();
+    let ground = std::mem::ManuallyDrop::new(Ground {
+        name: name.to_owned(),
+        state_dir: std::env::temp_dir().join(name),
+    });
+    let kill = || {
+        let this = nix::unistd::Pid::this();
+        nix::sys::signal::kill(this, nix::sys::signal::Signal::SIGKILL).unwrap();
+    };
+    let _ = attempt(&ground, &ten_steps(), steps.parse().unwrap(), &kill);
+}
+
+#[test]
+fn killed_after_each_step() {
+    if let Ok(place) = std::env::var(CHILD) {
+        return killed_child(&place);
+    }
+    let (ground, _far) = prepared();
+    let before = lasting(&ground.dump());
+    let steps = {
+        let plan = ground.berth(&["plan", "-f", "-", "-o", "json"], &ten_steps().to_string()).ok();
+        serde_json::from_str::<Value>(&plan).unwrap()["steps"].as_array().unwrap().len()
+    };
+    assert!(steps >= 10, "{steps}");
+    for after in 0..=steps {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "recovery::killed_after_each_step"]);
+        let ran = run(child.env(CHILD, format!("{} {after}", ground.name)), "");
+        assert_eq!(ran.code, -1, "killed, not ended: {ran:?}");
+        let said = ground.apply("interfaces: [{name: lo, state: up}]");
+        assert!(said.stderr.contains("a change was cut off earlier"), "after {after}: {said:?}");
+        said.ok();
+        assert_eq!(lasting(&ground.dump()), before, "killed after {after} of {steps} steps");
+    }
+}
+
+#[test]
+fn a_link_that_vanishes_while_applying() {
+    let (ground, _far) = prepared();
+    let document = ten_steps();
+    // From the first step that finds it there to the last.
+    for after in 3..=12 {
+        let vanish = || {
+            ground.ip("link del br0");
+        };
+        let error = attempt(&ground, &document, after, &vanish).unwrap_err();
+        let ApplyError::Failed { reverted, .. } = &error else { panic!("{error}") };
+        assert!(reverted.is_complete(), "{reverted:?}");
+        assert_eq!(ground.addresses("eth0", "inet"), ["10.0.0.1/24"]);
+        assert_eq!(ground.routes("-4"), ["default via 10.0.0.254 dev eth0"]);
+    }
+}
+
+#[test]
+fn a_checkpoint_of_another_boot_is_discarded_with_a_word() {
+    let (ground, _far) = Ground::with_cards(1);
+    let namespace = Namespace::Named(ground.name.clone());
+    let write = || {
+        let mut identity = Identity::here().unwrap();
+        identity.boot = "another".to_owned();
+        let mut before = Live::open(&namespace).unwrap().observe().unwrap().state;
+        before.links.values_mut().for_each(|link| link.mtu = Some(1280));
+        let store = Store::lock(&ground.state_dir, identity).unwrap();
+        store.write(&before, &json!({"interfaces": [{"name": "eth0", "mtu": 1500}]})).unwrap();
+    };
+    namespace.inside(write).unwrap();
+    let before = ground.dump();
+    let said = ground.apply("interfaces: [{name: lo, state: up}]");
+    assert!(
+        said.stderr.contains("an old checkpoint is discarded: it is from before the last boot"),
+        "{said:?}"
+    );
+    assert_eq!(said.ok(), "nothing to do\n");
+    assert_eq!(ground.dump(), before);
+}
+
+/// Ctrl-C while it waits for the result: put back at once.
+#[test]
+fn interrupted_it_puts_everything_back() {
+    let (ground, far) = Ground::with_cards(1);
+    let before = ground.dump();
+    // Nobody answers, and the probe is as long as it can be: there is time.
+    ground.inside("echo 20 > /proc/sys/net/ipv6/conf/eth0/dad_transmits").ok();
+    let document =
+        "interfaces: [{name: eth0, ipv6: {enabled: true, address: [{ip: 'fd00::1', prefix-length: 64}]}}]";
+    let mut child = Command::new(crate::ground::berth())
+        .args(["apply", "-f", "-", "--timeout", "60", "--netns", &ground.name, "--state-dir"])
+        .arg(&ground.state_dir)
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), document.as_bytes()).unwrap();
+    while !ground.ip("-6 addr show dev eth0").contains("fd00::1") {
+        assert!(child.try_wait().unwrap().is_none(), "ended by itself");
+    }
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("interrupted") && said.contains("the host is as it was before"), "{said}");
+    assert_eq!(ground.dump(), before);
+    drop(far);
+}

@@ -1,0 +1,156 @@
+//! What a plan takes away without a step that says so: the kernel's doing, and not put back.
+//!
+//! A link that goes or goes down, a family that is switched off, a last address: each takes routes along, some take
+//! addresses. Who reads a plan sees the step and not that. So the state before is compared with the state after all
+//! steps, which the walk has in memory anyway; whatever is missing and is named by no step is a loss. Rules are not
+//! among them: the kernel keeps a rule when the link it names goes. Nor are link-local addresses that the kernel makes
+//! by itself.
+//!
+//! One thing is said whoever does it, a step or the kernel: that a host which had a default route is left without.
+//!
+//! Cost: one comparison per link; n log n in routes, and only if routes changed. Nothing where there are no steps.
+
+use super::step::Step;
+use crate::state::route::MAIN_TABLE;
+use crate::state::{Address, Family, IfName, Observed, Route, RouteKey, RouteType};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+
+/// Something that is gone after a plan though none of its steps names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "loss", rename_all = "kebab-case")]
+pub enum Loss {
+    Address {
+        link: IfName,
+        address: Address,
+    },
+    /// With the next hops that are gone, where others of it stay.
+    Route {
+        route: Route,
+    },
+    /// The main table had a default route and then has none: whatever is not next door can't be reached.
+    LastDefaultRoute {
+        family: Family,
+    },
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Loss::Address { link, address } => write!(f, "address {address} of {link}"),
+            Loss::Route { route } => write!(f, "route {route}"),
+            Loss::LastDefaultRoute { family } => write!(f, "no {family} default route is left"),
+        }
+    }
+}
+
+pub(super) fn losses(before: &Observed, after: &Observed, steps: &[Step]) -> Vec<Loss> {
+    let mut losses = addresses(before, after);
+    let routes_changed = before.routes != after.routes;
+    if routes_changed {
+        losses.extend(routes(&before.routes, &after.routes));
+    }
+    if !losses.is_empty() {
+        let said = Said::by(steps);
+        losses.retain(|loss| !said.names(loss));
+    }
+    if routes_changed {
+        let left = |family: &Family| has_default(before, *family) && !has_default(after, *family);
+        let bare = Family::BOTH.into_iter().filter(left);
+        losses.extend(bare.map(|family| Loss::LastDefaultRoute { family }));
+    }
+    losses
+}
+
+fn addresses(before: &Observed, after: &Observed) -> Vec<Loss> {
+    let mut out = Vec::new();
+    for link in before.links.values() {
+        for family in Family::BOTH {
+            let had = &link.ip(family).addresses;
+            let has = after.links.get(&link.name).map_or(&[][..], |l| l.ip(family).addresses.as_slice());
+            if had == has {
+                continue;
+            }
+            let gone = |a: &&Address| !a.is_kernel_link_local() && !has.iter().any(|b| b.same(a));
+            out.extend(
+                had.iter()
+                    .filter(gone)
+                    .map(|a| Loss::Address { link: link.name.clone(), address: a.clone() }),
+            );
+        }
+    }
+    out
+}
+
+fn routes(before: &[Route], after: &[Route]) -> Vec<Loss> {
+    let mut left: BTreeMap<RouteKey, Vec<&Route>> = BTreeMap::new();
+    for route in after {
+        left.entry(route.key()).or_default().push(route);
+    }
+    let mut out = Vec::new();
+    for route in before {
+        let Some(same) = left.get(&route.key()) else {
+            out.push(Loss::Route { route: route.clone() });
+            continue;
+        };
+        let mut gone = route.clone();
+        gone.next_hops.retain(|hop| {
+            !same.iter().flat_map(|r| &r.next_hops).any(|h| (h.via, &h.dev) == (hop.via, &hop.dev))
+        });
+        if !gone.next_hops.is_empty() {
+            out.push(Loss::Route { route: gone });
+        }
+    }
+    out
+}
+
+fn has_default(state: &Observed, family: Family) -> bool {
+    let is_default =
+        |r: &Route| r.destination.prefix_len() == 0 && r.table == MAIN_TABLE && r.kind == RouteType::Unicast;
+    state.routes.iter().any(|r| r.family() == family && is_default(r))
+}
+
+/// What steps speak of.
+#[derive(Default)]
+struct Said<'a> {
+    deleted: BTreeSet<(&'a IfName, IpAddr, u8)>,
+    /// On whatever link: an address that moves is not lost.
+    added: BTreeSet<IpAddr>,
+    routes: BTreeSet<RouteKey>,
+}
+
+impl<'a> Said<'a> {
+    fn by(steps: &'a [Step]) -> Self {
+        let mut said = Self::default();
+        for step in steps {
+            match step {
+                Step::DeleteAddress { link, address } => {
+                    said.deleted.insert((link, address.ip, address.prefix));
+                }
+                Step::AddAddress { address, .. } => {
+                    said.added.insert(address.ip);
+                }
+                Step::AddRoute { route }
+                | Step::AppendRoute { route }
+                | Step::ReplaceRoute { route }
+                | Step::DeleteRoute { route } => {
+                    said.routes.insert(route.key());
+                }
+                _ => {}
+            }
+        }
+        said
+    }
+
+    fn names(&self, loss: &Loss) -> bool {
+        match loss {
+            Loss::Address { link, address } => {
+                self.deleted.contains(&(link, address.ip, address.prefix)) || self.added.contains(&address.ip)
+            }
+            Loss::Route { route } => self.routes.contains(&route.key()),
+            Loss::LastDefaultRoute { .. } => false,
+        }
+    }
+}

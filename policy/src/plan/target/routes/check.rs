@@ -1,0 +1,81 @@
+//! What the kernel would ask of a route: that its link can be used, its gateway reached and its source sent from.
+
+use super::super::Merge;
+use super::locals;
+use crate::plan::error::ProblemKind;
+use crate::plan::reach::Direct;
+use crate::state::route::MAIN_TABLE;
+use crate::state::{Desired, DesiredRoute, Family, IfName, LinkState, NextHop, Route};
+
+impl Merge<'_> {
+    pub(super) fn check_link(&mut self, entry: &DesiredRoute, dev: &IfName, family: Family) {
+        let name = dev.clone();
+        let ignored_here = self.docs.get(dev).is_some_and(|d| d.state == LinkState::Ignore);
+        let kind = match self.state.links.get(dev) {
+            None => ProblemKind::RouteLinkMissing { name },
+            Some(link) if link.ignored || ignored_here => ProblemKind::RouteLinkIgnored { name },
+            Some(link) if !link.up => ProblemKind::RouteLinkDown { name },
+            Some(link) if family == Family::Ipv6 && !link.ipv6.enabled => {
+                ProblemKind::RouteFamilyOff { name, family }
+            }
+            Some(_) => return,
+        };
+        // What is already so may be said again: a state that was shown asks for nothing.
+        if self.state.links.contains_key(dev) && self.already(entry) {
+            return;
+        }
+        self.problem(format!("routes.config[{}].next-hop-interface", entry.index), kind);
+    }
+
+    /// Whether the kernel has taken such a next hop before, and nothing about its link takes it away.
+    fn already(&self, entry: &DesiredRoute) -> bool {
+        self.state.routes.iter().any(|r| {
+            Some(r.destination) == entry.destination
+                && r.next_hops
+                    .iter()
+                    .any(|h| Some(&h.dev) == entry.dev.as_ref() && h.via == entry.via.flatten())
+                && self.observed.routes.contains(r)
+        })
+    }
+
+    /// Whether the route it is a next hop of needs a gateway here.
+    fn lacks_gateway(&self, entry: &DesiredRoute) -> bool {
+        self.state.routes.iter().any(|r| {
+            Some(r.destination) == entry.destination
+                && r.table == entry.table.unwrap_or(MAIN_TABLE)
+                && entry.metric.is_none_or(|metric| metric == r.metric)
+                && r.next_hops.iter().any(|h| Some(&h.dev) == entry.dev.as_ref() && h.via.is_none())
+                && !r.has_all_gateways()
+        })
+    }
+
+    pub(super) fn check_routes(&mut self, desired: &Desired) {
+        let direct: Vec<Route> = self.state.routes.iter().filter(|r| !r.has_gateway()).cloned().collect();
+        let reach = Direct::of(&direct);
+        let locals = locals(&self.state);
+        let mut found = Vec::new();
+        for entry in desired.routes.iter().filter(|r| !r.absent) {
+            if let (Some(via), Some(dev)) = (entry.via.flatten(), &entry.dev) {
+                let hop = NextHop { via: Some(via), dev: dev.clone(), weight: 1, onlink: false };
+                let known = self.state.links.get(dev).is_some_and(|l| !l.ignored);
+                if known && !reach.reaches(&self.state, &hop) && !self.already(entry) {
+                    let path = format!("routes.config[{}].next-hop-address", entry.index);
+                    found.push((path, ProblemKind::Gateway { via, name: dev.clone() }));
+                }
+            }
+            if entry.via.flatten().is_none() && self.lacks_gateway(entry) && !self.already(entry) {
+                let path = format!("routes.config[{}].next-hop-address", entry.index);
+                found.push((path, ProblemKind::HopWithoutGateway));
+            }
+            if let Some(source_ip) = entry.source.filter(|ip| !locals.contains(ip)) {
+                found.push((
+                    format!("routes.config[{}].source", entry.index),
+                    ProblemKind::Source { source_ip },
+                ));
+            }
+        }
+        for (path, kind) in found {
+            self.problem(path, kind);
+        }
+    }
+}

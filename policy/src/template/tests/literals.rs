@@ -1,0 +1,58 @@
+//! Literal addresses that are a pool's (rule 11).
+
+use serde_json::{Value, json};
+
+use crate::pool::{Pool, PoolSpec};
+use crate::template::literals;
+
+fn pool(name: &str, cidr: &str) -> Pool {
+    let manifest = json!({"metadata": {"name": name}, "spec": {"range": {"cidr": cidr}}});
+    Pool::new(&PoolSpec::from_manifest(&manifest).unwrap()).unwrap()
+}
+
+fn found(interfaces: &Value) -> Vec<(String, String, String)> {
+    let pools = [pool("four", "10.0.0.0/24"), pool("six", "fd00::/64"), pool("also", "10.0.0.128/25")];
+    let state = json!({"interfaces": interfaces});
+    let all = literals(&state, &pools.iter().collect::<Vec<_>>());
+    all.into_iter().map(|one| (one.ip.to_string(), one.pool, one.path)).collect()
+}
+
+fn claim(ip: &str, pool: &str, path: &str) -> (String, String, String) {
+    (ip.to_owned(), pool.to_owned(), path.to_owned())
+}
+
+#[test]
+fn rule11_each_literal_address_of_a_pool_with_its_path() {
+    let interfaces = json!([
+        {"name": "eth0"},
+        {
+            "name": "eth1",
+            "ipv4": {"address": [{"ip": "192.0.2.1"}, {"ip": " 10.0.0.5 "}]},
+            "ipv6": {"address": [{"ip": "fd00:0::7"}]},
+        },
+    ]);
+    let expected = [
+        claim("10.0.0.5", "four", "interfaces[1].ipv4.address[1].ip"),
+        claim("fd00::7", "six", "interfaces[1].ipv6.address[0].ip"),
+    ];
+    assert_eq!(found(&interfaces), expected);
+}
+
+#[test]
+fn rule11_an_address_of_two_pools_is_claimed_of_both_and_only_once() {
+    let twice = json!({"ipv4": {"address": [{"ip": "10.0.0.200"}]}});
+    let path = "interfaces[0].ipv4.address[0].ip";
+    let expected = [claim("10.0.0.200", "four", path), claim("10.0.0.200", "also", path)];
+    assert_eq!(found(&json!([twice.clone(), twice])), expected);
+}
+
+#[test]
+fn rule11_what_a_template_or_a_pool_gives_and_what_goes_is_not_literal() {
+    let interfaces = json!([
+        {"ipv4": {"address": [{"ip": "{{ capture.a.ip }}"}, {"ip": "10.0.0.{{ capture.b.c }}"}]}},
+        {"ipv4": {"address": [{"ipam": {"pool": "four"}}, {"ip": 5}, null]}},
+        {"state": "absent", "ipv4": {"address": [{"ip": "10.0.0.5"}]}},
+        {"ipv4": {"address": "10.0.0.5"}},
+    ]);
+    assert_eq!(found(&interfaces), []);
+}

@@ -1,0 +1,149 @@
+//! What is the same in all states of a run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+
+use policy::claim::{ClaimKey, NodeName, RequestId, Time};
+use policy::pool::{Barred, Holder, NodeView, Pool, PoolSpec, PoolView, Taken, Want, choose};
+
+use super::fault::{Breach, Fault};
+
+/// The quarantine, and how far one tick of the clock goes: an agent that runs does all it has to do, and a
+/// confirmation runs out, long before. Odd, so that whoever takes turns by the clock has another turn next.
+pub(super) const QUARANTINE: Time = 101;
+
+/// A world to be searched: how many of what, and what may go wrong in it.
+pub struct Config {
+    pub(super) self_service: bool,
+    pub(super) peeks: u8,
+    pub(super) faults: Vec<Fault>,
+    pub(super) breach: Option<Breach>,
+    pub(super) addresses: u8,
+    pub(super) pool: Pool,
+    /// The hosts' names.
+    pub(super) names: Vec<NodeName>,
+    /// For [`Breach::IdsUsedAgain`]: the one id of each host.
+    pub(super) same_ids: Vec<RequestId>,
+    /// Every order of the hosts, the plain one first.
+    pub(super) orders: Vec<Vec<usize>>,
+    /// The claims that the one policy makes on every node.
+    pub(super) wants: BTreeMap<ClaimKey, Option<IpAddr>>,
+}
+
+impl Config {
+    /// A policy with one capture.
+    pub fn new(hosts: usize, addresses: u8, faults: &[Fault]) -> Self {
+        Self::with_captures(1, hosts, addresses, faults)
+    }
+
+    /// A policy with several captures of one pool, which are had together or not at all (rule 1).
+    pub fn with_captures(captures: usize, hosts: usize, addresses: u8, faults: &[Fault]) -> Self {
+        let pool = tiny_pool(addresses);
+        let wants: BTreeMap<ClaimKey, Option<IpAddr>> = ["addr", "more"]
+            .into_iter()
+            .take(captures)
+            .map(|capture| ClaimKey {
+                policy: "static-ip".into(),
+                pool: "pool".into(),
+                capture: capture.into(),
+            })
+            .map(|key| (key, None))
+            .collect();
+        Self {
+            self_service: false,
+            peeks: 1,
+            faults: faults.to_vec(),
+            breach: None,
+            addresses,
+            names: names(hosts, &pool, &wants),
+            same_ids: (0..hosts).map(|host| RequestId::new(format!("same-{host}"))).collect(),
+            orders: orders(hosts),
+            pool,
+            wants,
+        }
+    }
+
+    /// How often the second controller, the one with old caches, takes a copy of the store to act on later;
+    /// once, unless said otherwise.
+    pub fn old_copies(self, peeks: u8) -> Self {
+        Self { peeks, ..self }
+    }
+
+    /// May agents serve themselves at any time?
+    pub fn self_service(self, self_service: bool) -> Self {
+        Self { self_service, ..self }
+    }
+
+    /// With a rule broken.
+    pub fn broken(self, breach: Breach) -> Self {
+        Self { breach: Some(breach), ..self }
+    }
+
+    pub(super) fn hosts(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn captures(&self) -> usize {
+        self.wants.len()
+    }
+
+    pub(super) fn ips(&self) -> impl Iterator<Item = IpAddr> {
+        (1..=self.addresses).map(|last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)))
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults: Vec<String> = self.faults.iter().map(Fault::to_string).collect();
+        let (hosts, addresses, captures) = (self.hosts(), self.addresses, self.captures());
+        write!(f, "[{}] {hosts} hosts, {addresses} addresses, ", faults.join(" + "))?;
+        write!(f, "{captures} captures, {} old copies", self.peeks)?;
+        if self.self_service { f.write_str(", self-service") } else { Ok(()) }
+    }
+}
+
+/// 10.0.0.1 and up, one shared ledger.
+fn tiny_pool(addresses: u8) -> Pool {
+    let spec = serde_json::json!({
+        "range": {"cidr": "10.0.0.0/24", "start": "10.0.0.1", "end": format!("10.0.0.{addresses}")},
+        "staticBand": "None",
+        "quarantine": format!("{QUARANTINE}s"),
+    });
+    let spec = PoolSpec::from_spec("pool", &spec).expect("the model's pool is well formed");
+    Pool::new(&spec).expect("the model's pool is well formed")
+}
+
+/// Names that `choose` starts at the same address for, so that hosts differ in nothing but their names; they
+/// are also the ones that compete the most.
+fn names(hosts: usize, pool: &Pool, wants: &BTreeMap<ClaimKey, Option<IpAddr>>) -> Vec<NodeName> {
+    let starts = |name: &str| -> Vec<Option<IpAddr>> {
+        let first = |key: &ClaimKey| first_choice(pool, name, key.capture.as_str());
+        wants.keys().map(first).collect()
+    };
+    let alike = |name: &String| starts(name) == starts("a");
+    let names: Vec<NodeName> =
+        ('a'..='z').map(String::from).filter(alike).take(hosts).map(NodeName::new).collect();
+    assert_eq!(names.len(), hosts, "among 26 names there are enough alike");
+    names
+}
+
+fn first_choice(pool: &Pool, node: &str, capture: &str) -> Option<IpAddr> {
+    let view = PoolView { pool, taken: &Taken::of(pool, []), barred: &Barred::default() };
+    let holder = Holder { node, capture, declined: &[], want: Want::Any };
+    let labels = BTreeMap::new();
+    let choice = choose(&view, &holder, &NodeView { name: node, labels: &labels });
+    choice.ok()?.given().next().map(|given| given.ip)
+}
+
+fn orders(hosts: usize) -> Vec<Vec<usize>> {
+    let mut orders = vec![vec![]];
+    for host in 0..hosts {
+        let longer = |order: &Vec<usize>| -> Vec<Vec<usize>> {
+            let places = (0..=order.len()).rev();
+            places.map(|at| [&order[..at], &[host], &order[at..]].concat()).collect()
+        };
+        orders = orders.iter().flat_map(longer).collect();
+    }
+    orders
+}
