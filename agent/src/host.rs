@@ -9,7 +9,7 @@ mod resolver;
 use std::io;
 
 use policy::plan::Step;
-use policy::state::Observed;
+use policy::state::{Hostname, Observed};
 
 use crate::netlink::StepCause;
 use crate::netns::Namespace;
@@ -39,8 +39,7 @@ impl Host {
             (state.dns, state.running_dns) = resolver.observe()?;
         }
         if self.own {
-            let name = nix::unistd::gethostname()?;
-            state.hostname = Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty());
+            state.hostname = hostname()?;
         }
         Ok(())
     }
@@ -66,8 +65,35 @@ impl Host {
     }
 }
 
-/// Now and at the next boot.
-fn set_hostname(hostname: &str) -> io::Result<()> {
-    nix::unistd::sethostname(hostname)?;
-    file::replace("/etc/hostname".as_ref(), &format!("{hostname}\n"))
+/// The name a host is given at boot: the first line that is neither empty nor a comment, as hostname(5) has it.
+const HOSTNAME: &str = "/etc/hostname";
+
+fn hostname() -> io::Result<Hostname> {
+    let running = nix::unistd::gethostname()?.to_string_lossy().into_owned();
+    let text = file::read(HOSTNAME.as_ref())?;
+    let config = text.lines().map(str::trim).find(|line| is_name(line)).map(str::to_owned);
+    Ok(Hostname { running: Some(running).filter(|name| !name.is_empty()), config })
+}
+
+fn is_name(line: &str) -> bool {
+    !line.is_empty() && !line.starts_with('#')
+}
+
+/// The file with this name, or none; comments stay.
+fn renamed(text: &str, name: Option<&str>) -> String {
+    let comments = text.lines().filter(|line| !is_name(line.trim()));
+    comments.chain(name).map(|line| format!("{line}\n")).collect()
+}
+
+/// Now, and at the next boot.
+fn set_hostname(wanted: &Hostname) -> io::Result<()> {
+    let found = hostname()?;
+    if let Some(name) = wanted.running.as_ref().filter(|_| wanted.running != found.running) {
+        nix::unistd::sethostname(name)?;
+    }
+    if wanted.config == found.config {
+        return Ok(());
+    }
+    let text = renamed(&file::read(HOSTNAME.as_ref())?, wanted.config.as_deref());
+    file::replace_or_remove(HOSTNAME.as_ref(), &text)
 }

@@ -14,6 +14,7 @@ mod default_vlans;
 mod desired;
 mod dns;
 mod error;
+mod hostname;
 pub mod kind;
 mod link;
 mod names;
@@ -34,6 +35,7 @@ pub use desired::{
 };
 pub use dns::Dns;
 pub use error::{Reason, Refusal, Refusals, StateErrors};
+pub use hostname::Hostname;
 pub use kind::LinkKind;
 pub use link::Link;
 pub use names::{IfName, Mac, NameError};

@@ -36,6 +36,27 @@ pub(crate) fn replace_with_mode(path: &Path, text: &str, mode: u32) -> io::Resul
     }
 }
 
+/// Nothing in it is no reason to have it: where there was none, there is none again.
+pub(crate) fn replace_or_remove(path: &Path, text: &str) -> io::Result<()> {
+    if text.is_empty() { remove(path) } else { replace(path, text) }
+}
+
+/// Gone, or never there.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Nothing, where there is no such file.
+pub(crate) fn read(path: &Path) -> io::Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        other => other,
+    }
+}
+
 /// Where a link leads, also where there is nothing yet.
 pub(crate) fn followed(path: &Path) -> PathBuf {
     /// As many as the kernel follows, and then it is a ring.

@@ -1,6 +1,5 @@
 //! The resolver's configuration: `resolv.conf`, or systemd-resolved where it owns that file.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,9 +30,9 @@ impl Resolver {
 
     /// What was configured, and what is in effect.
     pub(super) fn observe(&self) -> io::Result<(Dns, Dns)> {
-        let running = parse(&read(&self.path)?);
+        let running = parse(&file::read(&self.path)?);
         let configured = match self.is_resolved() {
-            true => parse_drop_in(&read(Path::new(DROP_IN))?),
+            true => parse_drop_in(&file::read(Path::new(DROP_IN))?),
             false => running.clone(),
         };
         Ok((configured, running))
@@ -41,12 +40,11 @@ impl Resolver {
 
     pub(super) fn set(&self, dns: &Dns) -> io::Result<()> {
         if !self.is_resolved() {
-            let text = merged(&read(&self.path)?, dns);
-            // Nothing in it is no reason to have it: where there was none, there is none again.
-            return if text.is_empty() { remove(&self.path) } else { file::replace(&self.path, &text) };
+            let text = merged(&file::read(&self.path)?, dns);
+            return file::replace_or_remove(&self.path, &text);
         }
         match *dns == Dns::default() {
-            true => remove(Path::new(DROP_IN))?,
+            true => file::remove(Path::new(DROP_IN))?,
             false => file::replace(Path::new(DROP_IN), &drop_in(dns))?,
         }
         let told = Command::new("systemctl").args(["try-reload-or-restart", "systemd-resolved"]).status()?;
@@ -54,20 +52,6 @@ impl Resolver {
             true => Ok(()),
             false => Err(io::Error::other(format!("systemctl could not reload systemd-resolved: {told}"))),
         }
-    }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        other => other,
     }
 }
 

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod exact;
+mod files;
 mod ground;
 mod guest;
 mod holds;

@@ -42,8 +42,8 @@ pub(super) fn diff(from: &Observed, to: &Observed, named: &BTreeSet<IfName>) -> 
     if walk.work.dns != to.dns {
         walk.step(Step::SetDns { dns: to.dns.clone() });
     }
-    if let Some(hostname) = to.hostname.as_ref().filter(|h| walk.work.hostname.as_ref() != Some(h)) {
-        walk.step(Step::SetHostname { hostname: hostname.clone() });
+    if walk.work.hostname != to.hostname {
+        walk.step(Step::SetHostname { hostname: to.hostname.clone() });
     }
     walk.outcome()
 }

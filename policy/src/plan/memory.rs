@@ -20,7 +20,7 @@ use super::step::Step;
 use crate::state::{Address, IfName, Link, LinkKind, Observed, Route, Rule};
 
 pub(super) use address::{is_secondary, place};
-pub(super) use link::follows;
+pub(super) use link::{fits_base, follows};
 
 /// Why the kernel would refuse a step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,7 +102,7 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
             Ok(())
         }
         Step::SetHostname { hostname } => {
-            state.hostname = Some(hostname.clone());
+            state.hostname = hostname.clone();
             Ok(())
         }
     }

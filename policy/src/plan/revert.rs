@@ -37,7 +37,7 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     if touched.dns {
         target.dns = before.dns.clone();
     }
-    if touched.hostname && before.hostname.is_some() {
+    if touched.hostname {
         target.hostname.clone_from(&before.hostname);
     }
     // What was made by one end goes by that end.

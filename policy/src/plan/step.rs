@@ -3,7 +3,8 @@
 mod new_link;
 
 use crate::state::{
-    AcceptRa, Address, Dns, Family, IfName, LinkKind, Mac, Options, PortVlan, Route, Rule, VlanRange,
+    AcceptRa, Address, Dns, Family, Hostname, IfName, LinkKind, Mac, Options, PortVlan, Route, Rule,
+    VlanRange,
 };
 use serde::Serialize;
 use std::fmt;
@@ -140,7 +141,7 @@ pub enum Step {
         dns: Dns,
     },
     SetHostname {
-        hostname: String,
+        hostname: Hostname,
     },
 }
 
@@ -248,7 +249,7 @@ impl Step {
             | Step::DeleteRoute { route } => route.to_string(),
             Step::AddRule { rule } | Step::DeleteRule { rule } => rule.to_string(),
             Step::SetDns { dns } => dns.to_string(),
-            Step::SetHostname { hostname } => hostname.clone(),
+            Step::SetHostname { hostname } => hostname.to_string(),
         }
     }
 }

@@ -94,8 +94,8 @@ impl Merge<'_> {
                 }
             }
         }
-        if desired.hostname.is_some() {
-            self.state.hostname.clone_from(&desired.hostname);
+        if let Some(wanted) = &desired.hostname {
+            self.state.hostname = self.state.hostname.merged(wanted);
         }
     }
 

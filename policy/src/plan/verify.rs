@@ -49,8 +49,16 @@ pub fn verify(observed: &Observed, desired: &Desired) -> Vec<Unmet> {
             }
         }
     }
-    if let Some(wanted) = desired.hostname.as_ref().filter(|h| observed.hostname.as_ref() != Some(h)) {
-        check.unmet("hostname.config".into(), wanted, observed.hostname.as_deref().unwrap_or("none"));
+    if let Some(wanted) = &desired.hostname {
+        let whole = observed.hostname.merged(wanted);
+        for (name, wanted, found) in [
+            ("running", &whole.running, &observed.hostname.running),
+            ("config", &whole.config, &observed.hostname.config),
+        ] {
+            if let Some(wanted) = wanted.as_ref().filter(|_| wanted != found) {
+                check.unmet(format!("hostname.{name}"), wanted, found.as_deref().unwrap_or("none"));
+            }
+        }
     }
     check.unmet
 }

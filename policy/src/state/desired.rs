@@ -14,7 +14,7 @@ pub(super) mod rule;
 use super::error::{Reason, Refusals};
 use super::path::Path;
 use super::scalar::Reader;
-use super::{Family, IfName, LinkKind, Mac, Options, PortVlan, RouteType, RuleAction};
+use super::{Family, Hostname, IfName, LinkKind, Mac, Options, PortVlan, RouteType, RuleAction};
 use ipnet::IpNet;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub struct Desired {
     pub routes: Vec<DesiredRoute>,
     pub rules: Vec<DesiredRule>,
     pub dns: Option<DesiredDns>,
-    pub hostname: Option<String>,
+    pub hostname: Option<Hostname>,
 }
 
 /// How a document says which link it means.

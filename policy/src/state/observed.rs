@@ -8,7 +8,7 @@
 mod from_value;
 mod to_value;
 
-use super::{Dns, IfName, Link, Route, Rule};
+use super::{Dns, Hostname, IfName, Link, Route, Rule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub struct Observed {
     pub dns: Dns,
     /// What is in effect, wherever it came from (a lease, an image); only ever shown.
     pub running_dns: Dns,
-    pub hostname: Option<String>,
+    pub hostname: Hostname,
     /// What a document said beyond the model; shown again as it came.
     pub extra: Map<String, Value>,
 }

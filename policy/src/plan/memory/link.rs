@@ -20,6 +20,11 @@ pub(in crate::plan) fn follows(link: &Link) -> bool {
     link.kind == LinkKind::Vlan && !is_loose(link)
 }
 
+/// Vlans and macvlans are never larger than what they sit on, and shrink with it.
+pub(in crate::plan) fn fits_base(link: &Link) -> bool {
+    matches!(link.kind, LinkKind::Vlan | LinkKind::MacVlan)
+}
+
 fn is_loose(link: &Link) -> bool {
     link.options
         .iter()
@@ -205,15 +210,14 @@ pub(super) fn set_mtu(state: &mut Observed, name: &IfName, mtu: u32) -> Result<(
     if mtu < link.min_mtu.unwrap_or(0) || mtu > link.max_mtu.filter(|m| *m > 0).unwrap_or(u32::MAX) {
         return Err(wrong());
     }
-    let base = link.base.clone().filter(|_| link.kind == LinkKind::Vlan);
+    let base = link.base.clone().filter(|_| fits_base(link));
     if base.and_then(|b| state.links.get(&b)).and_then(|b| b.mtu).is_some_and(|limit| mtu > limit) {
         return Err(wrong());
     }
     get(state, name)?.mtu = Some(mtu);
-    // Vlans never exceed what they sit on.
     for upper in uppers(state, name) {
         let link = get(state, &upper)?;
-        if link.kind == LinkKind::Vlan && link.mtu.is_some_and(|m| m > mtu) {
+        if fits_base(link) && link.mtu.is_some_and(|m| m > mtu) {
             set_mtu(state, &upper, mtu)?;
         }
     }

@@ -4,7 +4,8 @@ use super::Merge;
 use crate::plan::error::ProblemKind;
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::{
-    Desired, DesiredIp, DesiredLink, Family, IfName, LinkState, OptName, OptValue, Port, PortEntry, Ports,
+    Desired, DesiredAddress, DesiredIp, DesiredLink, Family, IfName, LinkState, OptName, OptValue, Port,
+    PortEntry, Ports,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -226,9 +227,11 @@ impl Merge<'_> {
     /// can't ask for any. Runs after addresses were merged.
     pub(super) fn ports_without_ip(&mut self, desired: &Desired) {
         for doc in &desired.links {
+            // The kernel's own address is there already, asked for or not.
+            let found = self.observed.links.get(&doc.name).map_or(&[][..], |l| &l.ipv6.addresses);
+            let own = |a: &DesiredAddress| found.iter().any(|f| f.is_kernel_link_local() && f.ip == a.ip);
             let asks = |ip: &DesiredIp| {
-                let addresses =
-                    ip.addresses.as_ref().is_some_and(|list| list.iter().any(|a| !is_link_local(a)));
+                let addresses = ip.addresses.as_ref().is_some_and(|list| !list.iter().all(own));
                 addresses || ip.dhcp == Some(true) || ip.autoconf == Some(true)
             };
             let Some((controller, kind)) = self.addressless(&doc.name) else {
@@ -295,10 +298,6 @@ impl Merge<'_> {
         }
         self.moved.insert(port.clone(), controller);
     }
-}
-
-fn is_link_local(address: &crate::state::DesiredAddress) -> bool {
-    matches!(address.ip, std::net::IpAddr::V6(ip) if ip.is_unicast_link_local())
 }
 
 fn section(doc: &DesiredLink, merge: &Merge<'_>) -> &'static str {

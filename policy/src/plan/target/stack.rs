@@ -2,10 +2,10 @@
 
 use super::Merge;
 use crate::plan::error::{Problem, ProblemKind};
-use crate::plan::memory::follows;
+use crate::plan::memory::{fits_base, follows};
 use crate::plan::order::{Cycle, lowest_first};
 use crate::state::kind::PortStyle;
-use crate::state::{Desired, IfName, Link, LinkKind};
+use crate::state::{Desired, IfName, Link};
 use std::collections::BTreeMap;
 
 impl Merge<'_> {
@@ -123,14 +123,14 @@ impl Merge<'_> {
             self.link_problem(doc, "mtu", kind);
         }
         if let Ok(order) = lowest_first(&self.state) {
-            self.mtus_of_vlans(&order);
+            self.mtus_above(&order);
         }
     }
 
-    /// A vlan is never larger than what it sits on.
-    fn mtus_of_vlans(&mut self, order: &[IfName]) {
+    /// A vlan or macvlan is never larger than what it sits on.
+    fn mtus_above(&mut self, order: &[IfName]) {
         for name in order {
-            let Some(link) = self.state.links.get(name).filter(|l| l.kind == LinkKind::Vlan) else {
+            let Some(link) = self.state.links.get(name).filter(|l| fits_base(l)) else {
                 continue;
             };
             let Some(base) = link.base.as_ref().and_then(|b| self.state.links.get(b)) else {
@@ -145,7 +145,7 @@ impl Merge<'_> {
             let base = base.name.clone();
             match self.docs.get(name).copied().filter(|d| d.mtu.is_some()) {
                 Some(doc) => self.link_problem(doc, "mtu", ProblemKind::MtuBase { mtu, base, base_mtu }),
-                // The kernel shrinks vlans along with what they sit on.
+                // The kernel shrinks them along with what they sit on.
                 None => {
                     if let Some(link) = self.state.links.get_mut(name) {
                         link.mtu = Some(base_mtu);

@@ -5,14 +5,14 @@ use crate::plan::{NewLink, Step, memory};
 use crate::state::option::{OptValue, Options};
 use crate::state::route::MAIN_TABLE;
 use crate::state::{
-    Address, Dns, Family, IfName, Lifetime, Link, LinkKind, Mac, NextHop, Observed, Raw, Route,
+    Address, Dns, Family, Hostname, IfName, Lifetime, Link, LinkKind, Mac, NextHop, Observed, Raw, Route,
     RouteProtocol, RouteType, Rule,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 pub(super) fn host(dice: &mut Dice<'_>) -> Observed {
     let mut host = Observed {
-        hostname: Some("host".into()),
+        hostname: Hostname { running: Some("host".into()), config: Some("host".into()) },
         // As from a lease: it runs, and nobody configured it.
         running_dns: Dns { servers: vec!["192.0.2.1".into()], ..Dns::default() },
         ..Observed::default()

@@ -105,6 +105,7 @@ route-rules:
             "routes.config[1]: wanted absent, found 198.51.100.0/24 via 10.0.0.1 dev eth0 src 10.0.0.6",
             "route-rules.config[0]: wanted this rule, found none",
             "dns-resolver.config.server: wanted 192.0.2.1, found none",
+            "hostname.running: wanted other, found none",
             "hostname.config: wanted other, found none",
         ]
     );

@@ -1,5 +1,6 @@
 //! Reading `dns-resolver` and `hostname`.
 
+use super::super::Hostname;
 use super::super::error::Reason;
 use super::super::path::Path;
 use super::super::scalar::{Reader, shown};
@@ -56,14 +57,13 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
-/// The host has one name; `running` and `config` may say it once or both the same.
-pub(in crate::state) fn read_hostname(r: &mut Reader, path: &Path<'_>, value: &Value) -> Option<String> {
-    let (mut running, mut config) = (None, None);
+pub(in crate::state) fn read_hostname(r: &mut Reader, path: &Path<'_>, value: &Value) -> Option<Hostname> {
+    let mut hostname = Hostname::default();
     for (key, value) in r.fields(path, value) {
         let at = path.key(key);
         let into = match key {
-            "running" => &mut running,
-            "config" => &mut config,
+            "running" => &mut hostname.running,
+            "config" => &mut hostname.config,
             _ => {
                 r.unread(&at, false, value);
                 continue;
@@ -77,8 +77,5 @@ pub(in crate::state) fn read_hostname(r: &mut Reader, path: &Path<'_>, value: &V
             r.find(&at, Reason::Expected { wanted: "a host name", found: shown(value) });
         }
     }
-    if running.is_some() && config.is_some() && running != config && !r.lenient {
-        r.find(&path.key("running"), Reason::Conflict { other: "another name in config" });
-    }
-    config.or(running)
+    Some(hostname).filter(|hostname| !hostname.is_unknown())
 }

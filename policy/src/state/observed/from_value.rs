@@ -34,7 +34,7 @@ fn read(r: &mut Reader, document: &Value) -> Observed {
             "routes" => observed.routes = read_routes(r, &at, value),
             "route-rules" => observed.rules = read_rules(r, &at, value),
             "dns-resolver" => (observed.dns, observed.running_dns) = read_dns(r, &at, value),
-            "hostname" => observed.hostname = resolver::read_hostname(r, &at, value),
+            "hostname" => observed.hostname = resolver::read_hostname(r, &at, value).unwrap_or_default(),
             _ => {
                 observed.extra.insert(key.to_owned(), value.clone());
             }

@@ -20,8 +20,8 @@ impl Observed {
             write_link(link, ports)
         });
         let mut out = Map::new();
-        if let Some(hostname) = &self.hostname {
-            out.insert("hostname".into(), json!({"running": hostname, "config": hostname}));
+        if !self.hostname.is_unknown() {
+            out.insert("hostname".into(), json!(self.hostname));
         }
         out.insert(
             "dns-resolver".into(),
