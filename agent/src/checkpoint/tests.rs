@@ -59,6 +59,16 @@ fn of_another_boot_it_says_nothing() {
     assert_eq!(found, Found::Foreign { why: "it is from before the last boot" });
 }
 
+/// A state directory that was copied, or a number that is given again.
+#[test]
+fn of_another_namespace_it_says_nothing() {
+    let folder = Folder::new("namespace");
+    Store::lock(&folder.0, identity("boot", 7)).unwrap().write(&before(), &json!({})).unwrap();
+    fs::rename(folder.0.join("netns-7"), folder.0.join("netns-8")).unwrap();
+    let found = Store::lock(&folder.0, identity("boot", 8)).unwrap().find().unwrap();
+    assert_eq!(found, Found::Foreign { why: "it is of another network namespace" });
+}
+
 #[test]
 fn a_damaged_one_is_neither_used_nor_lost() {
     let folder = Folder::new("damaged");

@@ -102,9 +102,25 @@ pub(crate) struct Dumped<T> {
     pub(crate) unreadable: usize,
 }
 
+/// Where datagrams go and come from: the kernel, or a test's script of what a kernel may answer.
+pub(crate) trait Wire {
+    fn send(&self, datagram: &[u8]) -> io::Result<usize>;
+    fn receive(&self, into: &mut [u8]) -> io::Result<usize>;
+}
+
+impl Wire for netlink_sys::Socket {
+    fn send(&self, datagram: &[u8]) -> io::Result<usize> {
+        self.send_to(datagram, &netlink_sys::SocketAddr::new(0, 0), 0)
+    }
+
+    fn receive(&self, mut into: &mut [u8]) -> io::Result<usize> {
+        self.recv(&mut into, 0)
+    }
+}
+
 /// A socket for requests.
-pub(crate) struct Socket {
-    inner: netlink_sys::Socket,
+pub(crate) struct Socket<W = netlink_sys::Socket> {
+    inner: W,
     buffer: Vec<u8>,
     sequence: u32,
     /// Requests sent so far.
@@ -130,8 +146,13 @@ impl Socket {
             patient(&socket, PATIENCE)?;
             Ok(socket)
         };
-        let inner = open().map_err(|source| NetlinkError::Open { source })?;
-        Ok(Self { inner, buffer: vec![0; BUFFER], sequence: 0, sent: 0 })
+        Ok(Self::over(open().map_err(|source| NetlinkError::Open { source })?))
+    }
+}
+
+impl<W: Wire> Socket<W> {
+    fn over(inner: W) -> Self {
+        Self { inner, buffer: vec![0; BUFFER], sequence: 0, sent: 0 }
     }
 
     pub(crate) fn sent(&self) -> u64 {
@@ -223,9 +244,7 @@ impl Socket {
             self.sent += 1;
             datagram.extend(message.finish(self.sequence));
         }
-        let to_kernel = netlink_sys::SocketAddr::new(0, 0);
-        let sent =
-            self.inner.send_to(&datagram, &to_kernel, 0).map_err(|source| NetlinkError::Talk { source })?;
+        let sent = self.inner.send(&datagram).map_err(|source| NetlinkError::Talk { source })?;
         if sent == datagram.len() { Ok(first) } else { Err(NetlinkError::Incomplete) }
     }
 }
@@ -236,13 +255,11 @@ pub(super) fn patient(socket: &netlink_sys::Socket, seconds: i64) -> io::Result<
     Ok(())
 }
 
-fn receive(socket: &netlink_sys::Socket, buffer: &mut [u8]) -> Result<usize, NetlinkError> {
-    let whole = buffer.len();
+fn receive(wire: &impl Wire, buffer: &mut [u8]) -> Result<usize, NetlinkError> {
     loop {
-        let mut into = &mut *buffer;
-        match socket.recv(&mut into, 0) {
+        match wire.receive(buffer) {
             // A datagram as long as the buffer may have been cut.
-            Ok(length) if length == 0 || length >= whole => return Err(NetlinkError::Incomplete),
+            Ok(length) if length == 0 || length >= buffer.len() => return Err(NetlinkError::Incomplete),
             Ok(length) => return Ok(length),
             Err(source) => match source.raw_os_error().map(Errno::from_raw) {
                 Some(Errno::EINTR) => {}
@@ -282,3 +299,6 @@ fn said(frame: &Frame<'_>) -> Option<String> {
     };
     Attrs::after(frame.payload, skip).ok()?.text(TEXT).filter(|text| !text.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

@@ -135,6 +135,12 @@ impl Ground {
         assert_eq!(self.apply(&shown).ok(), "nothing to do\n", "{shown}");
     }
 
+    /// Changes under way, or left in the middle.
+    pub(crate) fn checkpoints(&self) -> usize {
+        let folders = std::fs::read_dir(&self.state_dir).into_iter().flatten().flatten();
+        folders.filter(|folder| folder.path().join("checkpoint.json").exists()).count()
+    }
+
     /// Everything that `ip` and the resolver's file say, but for what changes by itself.
     #[track_caller]
     pub(crate) fn dump(&self) -> String {

@@ -178,7 +178,28 @@ fn a_dry_run_changes_nothing_and_a_wrong_document_neither() {
         .fails_with("interfaces[0].lldp");
     ground.apply("interfaces: [{name: eth0, mtu: 100000}]").fails_with("interfaces[0].mtu");
     assert_eq!(ground.dump(), before);
-    assert!(!ground.state_dir.join("checkpoint.json").exists());
+    assert_eq!(ground.checkpoints(), 0);
+}
+
+/// On a terminal a line says where things stand; elsewhere there is nothing of it.
+#[test]
+fn progress_is_for_terminals() {
+    let (ground, _far) = Ground::with_cards(1);
+    let mut document = "interfaces: [{name: eth0, mtu: 1400, description: first}]".to_owned();
+    let said = ground.apply(&document);
+    assert_eq!(said.stderr, "");
+    assert!(said.ok().contains("2 steps done and verified"));
+    document = document.replace("first", "second");
+    let line = format!(
+        "echo '{document}' | {} apply -f - --netns {} --state-dir {}",
+        berth().display(),
+        ground.name,
+        ground.state_dir.display()
+    );
+    let said = run(Command::new("script").args(["-qec", &line, "/dev/null"]), "").ok();
+    for part in ["[0/1] set alias eth0 second", "[1/1]", "verifying", "1 step done and verified"] {
+        assert!(said.contains(part), "{part:?} is not in {said:?}");
+    }
 }
 
 #[test]
