@@ -8,6 +8,7 @@ pub mod capture;
 pub mod claim;
 pub mod plan;
 pub mod pool;
+pub mod rollout;
 pub mod state;
 pub mod table;
 pub mod template;
