@@ -41,7 +41,7 @@ pub(super) struct Args {
     #[arg(long)]
     no_verify: bool,
     /// How many seconds the result may take to show before everything is put back
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86400))]
     timeout: u64,
     /// Where the checkpoint is kept while a change is under way
     #[arg(long, value_name = "DIR", default_value = "/run/berth")]

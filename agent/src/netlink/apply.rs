@@ -221,5 +221,11 @@ fn switch(step: &Step) -> Option<Result<(), StepCause>> {
         _ => return None,
     };
     let path = format!("/proc/sys/net/{family}/conf/{link}/{name}");
-    Some(std::fs::write(&path, value).map_err(|source| StepCause::Switch { path, value, source }))
+    match (step, std::fs::write(&path, value)) {
+        // Without IPv6 there is no switch to turn it off with.
+        (Step::SetIpv6 { on: false, .. }, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            Some(Ok(()))
+        }
+        (_, written) => Some(written.map_err(|source| StepCause::Switch { path, value, source })),
+    }
 }

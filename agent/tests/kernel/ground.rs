@@ -135,6 +135,16 @@ impl Ground {
         assert_eq!(self.apply(&shown).ok(), "nothing to do\n", "{shown}");
     }
 
+    /// Looks until it holds.
+    #[track_caller]
+    pub(crate) fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !holds() {
+            assert!(std::time::Instant::now() < end, "waited in vain: {what}");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
     /// Changes under way, or left in the middle.
     pub(crate) fn checkpoints(&self) -> usize {
         let folders = std::fs::read_dir(&self.state_dir).into_iter().flatten().flatten();

@@ -14,5 +14,6 @@ mod holds;
 mod monitor;
 mod peers;
 mod recovery;
+mod reviewed;
 mod scenarios;
 mod show;

@@ -174,6 +174,32 @@ fn a_link_that_vanishes_while_applying() {
     }
 }
 
+/// What somebody else does to a link while a change is under way stays when the change is undone.
+#[test]
+fn the_hands_of_others_stay() {
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("addr add 10.0.0.1/24 dev eth0");
+    let document = json!({
+        "interfaces": [{"name": "eth0", "mtu": 1400, "ipv4": {"enabled": true, "address": [
+            {"ip": "10.0.0.1", "prefix-length": 24}, {"ip": "10.5.0.1", "prefix-length": 24},
+        ]}}],
+        // What a namespace has not: the step that fails.
+        "hostname": {"config": "nobody"},
+    });
+    let hand = || {
+        ground.ip("addr add 10.77.0.1/24 dev eth0");
+        ground.ip("route add 10.78.0.0/16 via 10.77.0.254");
+        ground.ip("link set eth0 alias theirs");
+    };
+    let error = attempt(&ground, &document, 2, &hand).unwrap_err();
+    let ApplyError::Failed { reverted, .. } = &error else { panic!("{error}") };
+    assert!(reverted.is_complete(), "{reverted:?}");
+    assert_eq!(ground.addresses("eth0", "inet"), ["10.0.0.1/24", "10.77.0.1/24"]);
+    assert_eq!(ground.routes("-4"), ["10.78.0.0/16 via 10.77.0.254 dev eth0"]);
+    let link = &ground.json("link show dev eth0")[0];
+    assert_eq!((&link["mtu"], &link["ifalias"]), (&json!(1500), &json!("theirs")));
+}
+
 #[test]
 fn a_checkpoint_of_another_boot_is_discarded_with_a_word() {
     let (ground, _far) = Ground::with_cards(1);

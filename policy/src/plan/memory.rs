@@ -19,7 +19,7 @@ mod rule;
 use super::step::Step;
 use crate::state::{Address, IfName, Link, LinkKind, Observed, Route, Rule};
 
-pub(super) use address::{is_secondary, place};
+pub(super) use address::{is_secondary, place, secondaries};
 pub(super) use link::{fits_base, follows};
 
 /// Why the kernel would refuse a step.

@@ -5,13 +5,23 @@
 
 use super::diff::diff;
 use super::{Plan, Step};
-use crate::state::{AcceptRa, Address, IfName, Link, Observed, RouteKey, Rule};
+use crate::state::{AcceptRa, Address, IfName, Link, Observed, Route, RouteKey, Rule};
+use ipnet::IpNet;
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 #[derive(Default)]
 struct Touched<'a> {
     links: BTreeSet<&'a IfName>,
+    /// What was put on a link; anything else that is new there is somebody else's doing, and stays.
+    addresses: BTreeSet<(&'a IfName, IpAddr)>,
+    /// Links that were made or removed: everything of theirs is the plan's.
+    whole: BTreeSet<&'a IfName>,
+    /// Names that people give, where they were changed.
+    labelled: BTreeSet<&'a IfName>,
     routes: BTreeSet<RouteKey>,
+    /// Where routes were added. The kernel may keep one otherwise than it was asked for.
+    places: BTreeSet<(u32, IpNet)>,
     rules: BTreeSet<&'a Rule>,
     dns: bool,
     hostname: bool,
@@ -22,17 +32,30 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     let mut target = now.clone();
     for name in &touched.links {
         match before.links.get(*name) {
-            Some(link) => target.insert(restored(link, now.links.get(*name))),
+            Some(link) => target.insert(restored(link, now.links.get(*name), &touched)),
             None => {
                 target.links.remove(*name);
             }
         }
     }
-    let concerns = |route: &crate::state::Route| touched.routes.contains(&route.key());
+    let concerns = |route: &Route| touched.routes.contains(&route.key());
+    let known: BTreeSet<RouteKey> = before.routes.iter().map(Route::key).collect();
+    let added = |route: &Route| {
+        touched.places.contains(&(route.table, route.destination)) && route.protocol.is_config()
+    };
+    let goes = |route: &Route| match known.contains(&route.key()) {
+        // As it was comes in its place.
+        true => concerns(route),
+        false => added(route),
+    };
     // Routes that the kernel learns by itself are not brought back by hand.
-    target.routes.retain(|r| r.protocol.is_kernels() || !concerns(r));
+    target.routes.retain(|r| r.protocol.is_kernels() || !goes(r));
     target.routes.extend(before.routes.iter().filter(|r| !r.protocol.is_kernels() && concerns(r)).cloned());
-    target.rules.retain(|r| !touched.rules.contains(r));
+    let like_added = |rule: &Rule| {
+        let twin = |r: &&Rule| (r.family, r.priority) == (rule.family, rule.priority);
+        touched.rules.iter().any(twin) && !before.rules.contains(rule)
+    };
+    target.rules.retain(|r| !touched.rules.contains(r) && !like_added(r));
     target.rules.extend(before.rules.iter().filter(|r| touched.rules.contains(r)).cloned());
     if touched.dns {
         target.dns = before.dns.clone();
@@ -49,8 +72,8 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
 }
 
 /// A link as it was, but for what nobody puts back: link-locals that the kernel makes, leases that came or went
-/// in the meantime on a link that stayed.
-fn restored(before: &Link, now: Option<&Link>) -> Link {
+/// in the meantime on a link that stayed, and what somebody else did to it.
+fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
     let mut link = before.clone();
     let Some(now) = now else {
         link.ipv6.addresses.retain(|a| !a.is_kernel_link_local());
@@ -61,9 +84,13 @@ fn restored(before: &Link, now: Option<&Link>) -> Link {
     for family in crate::state::Family::BOTH {
         let there = &now.ip(family).addresses;
         let ip = link.ip_mut(family);
-        let new: Vec<_> =
-            there.iter().filter(|a| a.is_foreign() && !has(&ip.addresses, a)).cloned().collect();
+        let theirs = |a: &&Address| a.is_foreign() || !touched.addresses.contains(&(&before.name, a.ip));
+        let new: Vec<_> = there.iter().filter(|a| theirs(a) && !has(&ip.addresses, a)).cloned().collect();
         ip.addresses.extend(new);
+    }
+    if !touched.whole.contains(&before.name) && !touched.labelled.contains(&before.name) {
+        link.alias.clone_from(&now.alias);
+        link.alt_names.clone_from(&now.alt_names);
     }
     // Where nobody looked before there is nothing to go back to.
     link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| AcceptRa::On));
@@ -80,6 +107,7 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
             | Step::ReplaceRoute { route }
             | Step::DeleteRoute { route } => {
                 out.routes.insert(route.key());
+                out.places.insert((route.table, route.destination));
             }
             Step::AddRule { rule } | Step::DeleteRule { rule } => {
                 out.rules.insert(rule);
@@ -87,10 +115,27 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
             Step::SetDns { .. } => out.dns = true,
             Step::SetHostname { .. } => out.hostname = true,
             Step::CreateLink(new) => {
-                out.links.insert(&new.name);
-                out.links.extend(&new.peer);
+                let both = std::iter::once(&new.name).chain(&new.peer);
+                out.whole.extend(both.clone());
+                out.links.extend(both);
             }
-            other => out.links.extend(other.link()),
+            other => {
+                out.links.extend(other.link());
+                match other {
+                    Step::DeleteLink { link, .. } => {
+                        out.whole.insert(link);
+                    }
+                    Step::SetAlias { link, .. }
+                    | Step::AddAltName { link, .. }
+                    | Step::DeleteAltName { link, .. } => {
+                        out.labelled.insert(link);
+                    }
+                    Step::AddAddress { link, address } | Step::ReplaceAddress { link, address } => {
+                        out.addresses.insert((link, address.ip));
+                    }
+                    _ => {}
+                }
+            }
         }
     }
     if !out.links.is_empty() {

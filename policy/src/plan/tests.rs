@@ -39,10 +39,13 @@ fn comparable(state: &Observed) -> Observed {
     for link in state.links.values_mut() {
         link.ipv6.addresses.retain(|a| !a.is_kernel_link_local());
         link.ipv6.accept_ra = None;
+        let up = link.up;
         for family in crate::state::Family::BOTH {
             let ip = link.ip_mut(family);
             // Leases are theirs whose they are: that they are there counts, not in which place.
             let (mut leases, rest): (Vec<Address>, _) = ip.addresses.drain(..).partition(|a| a.is_foreign());
+            // Nobody but who renews them puts them on a link that is down.
+            leases.retain(|a| up || !a.is_dynamic());
             leases.sort();
             ip.addresses = rest;
             ip.addresses.extend(leases);

@@ -50,10 +50,10 @@ impl IfName {
         if name == "." || name == ".." {
             return Err(NameError::Reserved { name: name.into() });
         }
-        // The kernel's dev_valid_name: no slash, no colon, no white space.
-        if let Some(found) =
-            name.chars().find(|c| *c == '/' || *c == ':' || c.is_whitespace() || c.is_control())
-        {
+        // The kernel's dev_valid_name: no slash, no colon, no white space. And no percent sign: `br%d` would become
+        // the first of br0, br1… that is free.
+        let wrong = |c: &char| matches!(c, '/' | ':' | '%') || c.is_whitespace() || c.is_control();
+        if let Some(found) = name.chars().find(wrong) {
             return Err(NameError::Character { name: name.into(), found });
         }
         Ok(Self(name.to_owned()))

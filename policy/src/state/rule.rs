@@ -82,6 +82,8 @@ impl Rule {
             && self.to.is_none()
             && self.iif.is_none()
             && self.fwmark.is_none()
+            && self.suppress_prefix_length.is_none()
+            && self.action.is_none()
     }
 }
 

@@ -36,6 +36,8 @@ const KNOWN: [u16; 11] = [
 
 pub(in crate::netlink) const TO_TABLE: u8 = 1;
 const INVERT: u32 = 2;
+/// `RTPROT_KERNEL`: who made the rules that a host is born with.
+const BY_KERNEL: u8 = 2;
 /// "Suppress nothing".
 const NO_PREFIX: u32 = u32::MAX;
 /// The kernel's word for "every bit".
@@ -74,7 +76,9 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<Rule>, Malformed
         None => Ok(None),
     };
     let iif = attrs.text(FRA_IIFNAME).map(|name| IfName::new(&name).map_err(|_| Malformed)).transpose()?;
-    let fwmark = attrs.u32(FRA_FWMARK).filter(|mark| *mark != 0);
+    let mask = attrs.u32(FRA_FWMASK).filter(|mask| *mask != 0);
+    // A mark of 0 is not sent, but its mask is.
+    let fwmark = attrs.u32(FRA_FWMARK).filter(|mark| *mark != 0).or(mask.map(|_| 0));
     let rule = Rule {
         family,
         priority: attrs.u32(FRA_PRIORITY).unwrap_or(0),
@@ -82,7 +86,7 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<Rule>, Malformed
         to: net(FRA_DST, to)?,
         iif,
         fwmark,
-        fwmask: attrs.u32(FRA_FWMASK).filter(|mask| fwmark.is_some() && *mask != ALL_BITS),
+        fwmask: mask.filter(|mask| *mask != ALL_BITS || fwmark == Some(0)),
         table: match instead {
             Some(_) => None,
             None => Some(attrs.u32(FRA_TABLE).unwrap_or(u32::from(table))),
@@ -92,5 +96,8 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<Rule>, Malformed
         // Two rules that differ in who made them are two.
         raw: Raw(attrs.get(FRA_PROTOCOL).map(|by| (FRA_PROTOCOL, by.payload.to_vec())).into_iter().collect()),
     };
-    Ok(Some(rule).filter(|rule| !rule.is_kernels()))
+    // One that somebody made just like it is theirs.
+    let born =
+        attrs.get(FRA_PROTOCOL).and_then(crate::netlink::wire::Attr::u8).is_none_or(|by| by == BY_KERNEL);
+    Ok(Some(rule).filter(|rule| !(born && rule.is_kernels())))
 }

@@ -16,7 +16,7 @@
 mod held;
 
 use super::Walk;
-use crate::plan::memory::{is_fixed, is_secondary};
+use crate::plan::memory::{is_fixed, is_secondary, secondaries};
 use crate::plan::step::Step;
 use crate::state::{Address, Family, IfName, LinkKind, Observed, Route};
 use held::Held;
@@ -101,6 +101,9 @@ impl Walk<'_> {
             .filter(|a| is_pinned(a, to, &wanted.kind) && !a.is_kernel_link_local())
             .cloned()
             .collect();
+        // The kernel makes its own again, and whoever renews a lease does when the link is up: added by another to a
+        // link that is down, it would never get its subnet's route.
+        change.add.retain(|a| !a.is_kernel_link_local() && (now.up || !a.is_dynamic()));
         for wanted in to {
             let Some(found) = from.iter().find(|a| a.same(wanted)) else {
                 continue;
@@ -183,10 +186,10 @@ fn is_pinned(address: &Address, wanted: &[Address], kind: &LinkKind) -> bool {
 }
 
 /// Primaries and secondaries of a list, each in order.
-fn roles(list: &[Address]) -> (Vec<&Address>, Vec<&Address>) {
-    let (secondaries, primaries) =
-        (0..list.len()).partition::<Vec<_>, _>(|i| is_secondary(&list[..*i], &list[*i]));
-    (primaries.into_iter().map(|i| &list[i]).collect(), secondaries.into_iter().map(|i| &list[i]).collect())
+fn roles<'a>(list: &'a [Address]) -> (Vec<&'a Address>, Vec<&'a Address>) {
+    let (second, first): (Vec<_>, Vec<_>) = list.iter().zip(secondaries(list)).partition(|(_, is)| *is);
+    let bare = |list: Vec<(&'a Address, bool)>| list.into_iter().map(|(address, _)| address).collect();
+    (bare(first), bare(second))
 }
 
 /// The longest beginning of `wanted` that stands in `now` in that order.

@@ -130,6 +130,10 @@ impl Walk<'_> {
             }
             self.step(Step::SetMac { link: link.clone(), mac });
         }
+        // Below 1280 the kernel takes IPv6 off the link by itself, and its switch with it.
+        if now.ipv6.enabled && !wanted.ipv6.enabled {
+            self.step(Step::SetIpv6 { link: link.clone(), on: false });
+        }
         if let Some(mtu) = wanted.mtu.filter(|m| now.mtu != Some(*m)) {
             self.step(Step::SetMtu { link: link.clone(), mtu });
         }
@@ -152,8 +156,8 @@ impl Walk<'_> {
 
     fn families(&mut self, wanted: &Link, now: &Link) {
         let link = &wanted.name;
-        if wanted.ipv6.enabled != now.ipv6.enabled {
-            self.step(Step::SetIpv6 { link: link.clone(), on: wanted.ipv6.enabled });
+        if wanted.ipv6.enabled && !now.ipv6.enabled {
+            self.step(Step::SetIpv6 { link: link.clone(), on: true });
         }
         if let Some(accept) = wanted.ipv6.accept_ra.filter(|accept| now.ipv6.accept_ra != Some(*accept)) {
             self.step(Step::SetAcceptRa { link: link.clone(), accept });

@@ -4,7 +4,7 @@ use super::Walk;
 use crate::plan::step::{Step, VlanEntry};
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::option::{OptSpec, OptValue, Options, When};
-use crate::state::{Link, Observed, PortVlan, VlanRange};
+use crate::state::{Link, LinkKind, Observed, PortVlan, VlanRange};
 
 /// Options that go with the making of a link.
 pub(super) fn at_creation(wanted: &Link) -> Options {
@@ -60,6 +60,11 @@ impl Walk<'_> {
         if now.ignored && now.controller.is_none() {
             return;
         }
+        // A bridge took the smallest of its ports' unless somebody had set it.
+        if let Some(mtu) = wanted.mtu.filter(|mtu| now.kind == LinkKind::LinuxBridge && now.mtu != Some(*mtu))
+        {
+            self.step(Step::SetMtu { link: wanted.name.clone(), mtu });
+        }
         let table = wanted.kind.spec().options;
         let late = differing(table, &wanted.options, &now.options, |s| s.when == When::AfterPorts);
         if !late.is_empty() {
@@ -89,7 +94,7 @@ impl Walk<'_> {
     fn filtering(&mut self, wanted: &Link, now: &Link) {
         let name = VLAN_FILTERING.name();
         let on = |link: &Link| link.options.get(&name) == Some(&OptValue::Bool(true));
-        if wanted.kind == crate::state::LinkKind::LinuxBridge && on(wanted) != on(now) {
+        if wanted.kind == LinkKind::LinuxBridge && on(wanted) != on(now) {
             let options = Options::from([(name, OptValue::Bool(on(wanted)))]);
             let kind = wanted.kind.clone();
             self.step(Step::SetOptions { link: wanted.name.clone(), kind, options });

@@ -1,5 +1,7 @@
 //! Addresses: where the kernel puts them and what goes with them.
 
+use std::collections::BTreeSet;
+
 use super::{MemoryError, get, route};
 use crate::state::{Address, Family, IfName, Ip, Observed};
 
@@ -8,12 +10,22 @@ pub(in crate::plan) fn is_secondary(before: &[Address], address: &Address) -> bo
     before.iter().any(|a| a.prefix == address.prefix && a.subnet() == address.subnet())
 }
 
+/// Of each of a list, in order, whether it is secondary. One pass: lists of thousands are real.
+pub(in crate::plan) fn secondaries(list: &[Address]) -> impl Iterator<Item = bool> {
+    let mut subnets = BTreeSet::new();
+    list.iter().map(move |address| !subnets.insert(address.subnet()))
+}
+
 /// Where the kernel puts a new address. IPv4: primaries before secondaries, each in order of arrival. IPv6: wide
 /// scopes before narrow ones, the newest first.
 pub(in crate::plan) fn place(list: &mut Vec<Address>, address: Address) {
     let at = match address.family() {
         Family::Ipv4 if is_secondary(list, &address) => list.len(),
-        Family::Ipv4 => (0..list.len()).find(|i| is_secondary(&list[..*i], &list[*i])).unwrap_or(list.len()),
+        // From the end: as a rule all primaries come first, and there is nothing to step over.
+        Family::Ipv4 => {
+            let begins = |at: &usize| !is_secondary(&list[..*at], &list[*at]);
+            (0..list.len()).rev().find(begins).map_or(0, |last| last + 1)
+        }
         Family::Ipv6 => list.iter().position(|a| scope(a) <= scope(&address)).unwrap_or(list.len()),
     };
     list.insert(at, address);

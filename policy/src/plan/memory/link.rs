@@ -113,9 +113,20 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
     match style {
         PortStyle::Bond => link.up = true,
         PortStyle::Vrf => cycle(state, name),
-        PortStyle::Bridge | PortStyle::None => {}
+        PortStyle::Bridge => shrink(state, controller),
+        PortStyle::None => {}
     }
     Ok(())
+}
+
+/// A bridge whose MTU nobody set has that of its smallest port. Whether somebody did can't be seen: a plan that wants it
+/// otherwise sets it, which does no harm.
+fn shrink(state: &mut Observed, bridge: &IfName) {
+    let ports = state.links.values().filter(|l| l.controller.as_ref() == Some(bridge));
+    if let Some(least) = ports.filter_map(|port| port.mtu).min() {
+        // A port may be too large for it: then it stays.
+        let _ = set_mtu(state, bridge, least);
+    }
 }
 
 /// Whether `upper` is, or rests on, `lower`: through what it sits on, or its ports.
@@ -149,7 +160,8 @@ pub(super) fn detach(state: &mut Observed, name: &IfName, controller: &IfName) -
     match style {
         PortStyle::Bond => set_down(state, name)?,
         PortStyle::Vrf => cycle(state, name),
-        PortStyle::Bridge | PortStyle::None => {}
+        PortStyle::Bridge => shrink(state, controller),
+        PortStyle::None => {}
     }
     Ok(())
 }
@@ -214,7 +226,14 @@ pub(super) fn set_mtu(state: &mut Observed, name: &IfName, mtu: u32) -> Result<(
     if base.and_then(|b| state.links.get(&b)).and_then(|b| b.mtu).is_some_and(|limit| mtu > limit) {
         return Err(wrong());
     }
-    get(state, name)?.mtu = Some(mtu);
+    let link = get(state, name)?;
+    link.mtu = Some(mtu);
+    let bridge = link.controller.clone();
+    if let Some(bridge) =
+        bridge.filter(|b| state.links.get(b).is_some_and(|l| l.kind == LinkKind::LinuxBridge))
+    {
+        shrink(state, &bridge);
+    }
     for upper in uppers(state, name) {
         let link = get(state, &upper)?;
         if fits_base(link) && link.mtu.is_some_and(|m| m > mtu) {

@@ -2,7 +2,7 @@
 
 use super::Merge;
 use crate::plan::error::ProblemKind;
-use crate::plan::memory::{is_fixed, place};
+use crate::plan::memory::{is_fixed, place, secondaries};
 use crate::state::{
     AcceptRa, Address, AddressProtocol, DesiredAddress, DesiredIp, DesiredLink, Family, Ip, LinkKind,
     LinkState,
@@ -143,11 +143,21 @@ pub(in crate::plan) fn arrange(
             after = Some(address);
         }
     }
-    let mut placed = Vec::with_capacity(wanted.len());
     match family {
-        Family::Ipv4 => wanted.into_iter().for_each(|a| place(&mut placed, a)),
+        Family::Ipv4 => {
+            let (mut placed, mut second) = (Vec::with_capacity(wanted.len()), Vec::new());
+            let roles: Vec<bool> = secondaries(&wanted).collect();
+            for (address, secondary) in wanted.into_iter().zip(roles) {
+                if secondary { second.push(address) } else { placed.push(address) }
+            }
+            placed.append(&mut second);
+            placed
+        }
         // The newest comes first there.
-        Family::Ipv6 => wanted.into_iter().rev().for_each(|a| place(&mut placed, a)),
+        Family::Ipv6 => {
+            let mut placed = Vec::with_capacity(wanted.len());
+            wanted.into_iter().rev().for_each(|address| place(&mut placed, address));
+            placed
+        }
     }
-    placed
 }

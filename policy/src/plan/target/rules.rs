@@ -24,7 +24,7 @@ impl Merge<'_> {
         let mut taken: BTreeSet<(Family, u32)> = rules.iter().map(|r| (r.family, r.priority)).collect();
         taken.extend(wanted.iter().filter_map(|w| Some((w.family?, w.priority?))));
         for wish in wanted {
-            if rules.iter().any(|rule| is(wish, rule)) {
+            if is_born(wish) || rules.iter().any(|rule| is(wish, rule)) {
                 continue;
             }
             let family = wish.family.unwrap_or(Family::Ipv4);
@@ -55,6 +55,12 @@ fn rule(wish: &DesiredRule, family: Family, priority: u32) -> Rule {
         suppress_prefix_length: wish.suppress_prefix_length,
         raw: Raw::default(),
     }
+}
+
+/// Whether every host has it: such rules are never shown, and never asked for in vain.
+pub(in crate::plan) fn is_born(wish: &DesiredRule) -> bool {
+    let priority = |priority| rule(wish, wish.family.unwrap_or(Family::Ipv4), priority).is_kernels();
+    wish.priority.is_some_and(priority)
 }
 
 /// Whether a rule is the one wished for; a priority that wasn't said may be any. A mask of all ones is what the

@@ -58,3 +58,29 @@ fn one_change_among_five_hundred_is_one_step() {
     let steps = plan(&host, &document()).expect("can be").steps;
     assert_eq!(steps.iter().map(ToString::to_string).collect::<Vec<_>>(), ["set mtu eth0 1500"]);
 }
+
+/// Thousands of addresses on one link, several to a subnet, or of routes through it: a pass over them, not one over each
+/// for each of them (that took minutes).
+#[test]
+fn thousands_on_one_link() {
+    let ip = |i: u32| Ipv4Addr::from(0x0a00_0000 + (i / 4) * 256 + i % 4 + 1).to_string();
+    let list: Vec<Value> = (0..2000).map(|i| json!({"ip": ip(i), "prefix-length": 24})).collect();
+    let routes: Vec<Value> = (0..2000u32)
+        .map(|i| {
+            let net = Ipv4Addr::from(0x0b00_0000 + i * 256);
+            json!({"destination": format!("{net}/24"), "next-hop-interface": "eth0", "next-hop-address": "10.0.0.254"})
+        })
+        .collect();
+    let document = json!({
+        "interfaces": [{"name": "eth0", "ipv4": {"enabled": true, "address": list}}],
+        "routes": {"config": routes},
+    });
+    let desired = Desired::from_value(&document).expect("well-formed");
+    let mut host = host(false);
+    let steps = plan(&host, &desired).expect("can be").steps;
+    assert_eq!(steps.len(), 4000);
+    for step in &steps {
+        crate::plan::memory::apply(&mut host, step).expect("planned");
+    }
+    assert!(plan(&host, &desired).expect("can be").is_empty());
+}

@@ -46,7 +46,8 @@ impl Check<'_> {
         for wish in &desired.rules {
             let path = format!("route-rules.config[{}]", wish.index);
             let found: Vec<&Rule> = self.observed.rules.iter().filter(|r| rules::matches(wish, r)).collect();
-            if !wish.absent && !self.observed.rules.iter().any(|r| rules::is(wish, r)) {
+            let holds = || rules::is_born(wish) || self.observed.rules.iter().any(|r| rules::is(wish, r));
+            if !wish.absent && !holds() {
                 self.unmet(path, "this rule", words(&found));
             } else if wish.absent {
                 let wanted = |r: &&Rule| !desired.rules.iter().any(|w| !w.absent && rules::is(w, r));

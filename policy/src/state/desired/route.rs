@@ -3,6 +3,7 @@
 
 use super::super::error::Reason;
 use super::super::path::Path;
+use super::super::route::IPV6_METRIC;
 use super::super::scalar::{Reader, shown};
 use super::super::{Family, RouteType};
 use super::DesiredRoute;
@@ -49,6 +50,10 @@ fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<
             }
             _ => r.unread(&at, UNSUPPORTED.contains(&key), value),
         }
+    }
+    // The kernel takes 0 for "none said" there.
+    if route.destination.is_some_and(|net| Family::of_net(&net) == Family::Ipv6) {
+        route.metric = route.metric.map(|metric| if metric == 0 { IPV6_METRIC } else { metric });
     }
     if !route.absent {
         check(r, path, &route, map);

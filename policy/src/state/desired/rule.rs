@@ -34,7 +34,9 @@ fn read(r: &mut Reader, path: &Path<'_>, index: usize, value: &Value) -> Option<
             "fwmask" => rule.fwmask = r.u32(&at, value),
             "action" => rule.action = r.word(&at, value, &RuleAction::WORDS),
             "iif" => rule.iif = r.reference(&at, value),
-            "suppress-prefix-length" => rule.suppress_prefix_length = r.u32(&at, value),
+            "suppress-prefix-length" => {
+                rule.suppress_prefix_length = r.u16(&at, value, 0, 128).map(u32::from);
+            }
             _ => r.unread(&at, false, value),
         }
     }
@@ -68,6 +70,10 @@ fn check(r: &mut Reader, path: &Path<'_>, rule: &mut DesiredRule, map: &Map<Stri
     }
     if rule.fwmask.is_some() && rule.fwmark.is_none() {
         r.find(&path.key("fwmask"), Reason::Needs { other: "fwmark" });
+    }
+    // The kernel takes a mark of 0 without a mask for no condition at all: the rule would be for every packet.
+    if rule.fwmark == Some(0) && rule.fwmask.is_none() {
+        r.find(&path.key("fwmark"), Reason::Needs { other: "fwmask, since 0 alone means any mark" });
     }
     if rule.action.is_some() && rule.table.is_some() {
         r.find(&path.key("action"), Reason::Conflict { other: "route-table" });

@@ -72,9 +72,24 @@ impl Merge<'_> {
                 there.iter().map(|i| &self.state.routes[*i]).find(|r| r.kind == kind && leads(r, &hops));
             twin.map_or(Route::default_metric(Family::of_net(&place.1)), |r| r.metric)
         });
-        let mut same = there.iter().copied().filter(|i| self.state.routes[*i].metric == metric);
+        let same: Vec<usize> =
+            there.iter().copied().filter(|i| self.state.routes[*i].metric == metric).collect();
+        let (met, mut unmet): (Vec<usize>, Vec<usize>) =
+            same.into_iter().partition(|i| has_met(&self.state.routes[*i], kind, &hops, first));
+        // Routes of daemons and of the kernel are not the document's to take away.
+        let written = |routes: &[Route], i: usize| routes[i].protocol.is_config();
+        if !met.is_empty() && hops.iter().all(|hop| met.iter().any(|i| has_hop(&self.state.routes[*i], hop)))
+        {
+            // What is asked for is there, be it as one route or as several: none of it is touched.
+            known.dead.extend(unmet.into_iter().filter(|i| written(&self.state.routes, *i)));
+            known.said.extend(met.iter().map(|i| self.state.routes[*i].key()));
+            return;
+        }
+        unmet.extend(met);
+        unmet.sort_by_key(|i| (!written(&self.state.routes, *i), *i));
+        let mut same = unmet.into_iter();
         let found = same.next();
-        known.dead.extend(same);
+        known.dead.extend(same.filter(|i| written(&self.state.routes, *i)));
         let mut route = found.map_or_else(|| fresh(place, metric), |i| self.state.routes[i].clone());
         let together = known.said.contains(&route.key());
         if together && route.kind != kind {
@@ -123,6 +138,27 @@ impl Merge<'_> {
         }
         hops
     }
+}
+
+fn has_hop(route: &Route, (hop, weighed): &(NextHop, bool)) -> bool {
+    let alone = route.next_hops.len() == 1;
+    let same =
+        |h: &NextHop| (h.via, &h.dev) == (hop.via, &hop.dev) && (!weighed || alone || h.weight == hop.weight);
+    route.next_hops.iter().any(same)
+}
+
+/// Whether a route is some of what is asked for, and nothing else.
+fn has_met(route: &Route, kind: RouteType, hops: &[(NextHop, bool)], said: &DesiredRoute) -> bool {
+    let asked = |h: &NextHop| hops.iter().any(|hop| (h.via, &h.dev) == (hop.0.via, &hop.0.dev));
+    route.kind == kind
+        && route.next_hops.iter().all(asked)
+        && hops.iter().filter(|hop| asked_of(route, hop)).all(|hop| has_hop(route, hop))
+        && said.source.is_none_or(|source| route.source == Some(source))
+        && said.mtu.is_none_or(|mtu| route.mtu == Some(mtu))
+}
+
+fn asked_of(route: &Route, (hop, _): &(NextHop, bool)) -> bool {
+    route.next_hops.iter().any(|h| (h.via, &h.dev) == (hop.via, &hop.dev))
 }
 
 /// Whether a route has these next hops, whatever their shares.
