@@ -24,6 +24,7 @@ pub mod discovery;
 pub mod openapi;
 pub mod resource;
 pub mod status;
+pub mod store;
 pub mod table;
 
 pub use answer::Answer;
