@@ -142,23 +142,24 @@ impl Store {
         &self,
         change: impl FnOnce(&mut Transaction<'_>) -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        let (tell, told) = oneshot::channel();
-        let job: Job = Box::new(move |transaction| {
-            let result = change(transaction);
-            if result.is_err() {
-                transaction.undo();
-            }
-            let finish: Finish = Box::new(move |failure| {
-                // A refusal is no truth either then: it may be about an object that another write of the batch made.
-                let result = failure.map_or(result, |status| Err(status.clone()));
-                // Nobody waits any more if the client went away: the change stands all the same.
-                let _ = tell.send(result);
-            });
-            finish
-        });
+        let (job, told) = job(change);
         let closed = || Status::unavailable("the store is closed");
         self.jobs.as_ref().ok_or_else(closed)?.send(job).await.map_err(|_| closed())?;
         told.await.map_err(|_| closed())?
+    }
+
+    /// The same, from outside of a runtime, before anybody else can ask.
+    pub(super) fn write_blocking<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Transaction<'_>) -> Result<T, Status> + Send + 'static,
+    ) -> Result<T, Status> {
+        let (tell, told) = std::sync::mpsc::channel();
+        let closed = || Status::unavailable("the store is closed");
+        let job = job_with(change, move |result| {
+            let _ = tell.send(result);
+        });
+        self.jobs.as_ref().ok_or_else(closed)?.try_send(job).map_err(|_| closed())?;
+        told.recv().map_err(|_| closed())?
     }
 
     /// Copies everything, as it is at one moment, to a new file. Others go on meanwhile. Blocks on the disk.
@@ -179,8 +180,39 @@ impl Store {
 impl Drop for Store {
     fn drop(&mut self) {
         self.jobs = None;
-        if let Some(thread) = self.thread.take() {
+        // A write whose client went away may be the last to hold the store: then this is the writer's own thread.
+        let own = std::thread::current().id();
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != own) {
             let _ = thread.join();
         }
     }
+}
+
+/// A change, and where its answer comes.
+fn job<T: Send + 'static>(
+    change: impl FnOnce(&mut Transaction<'_>) -> Result<T, Status> + Send + 'static,
+) -> (Job, oneshot::Receiver<Result<T, Status>>) {
+    let (tell, told) = oneshot::channel();
+    let job = job_with(change, move |result| {
+        // Nobody waits any more if the client went away: the change stands all the same.
+        let _ = tell.send(result);
+    });
+    (job, told)
+}
+
+fn job_with<T: Send + 'static>(
+    change: impl FnOnce(&mut Transaction<'_>) -> Result<T, Status> + Send + 'static,
+    tell: impl FnOnce(Result<T, Status>) + Send + 'static,
+) -> Job {
+    Box::new(move |transaction| {
+        let result = change(transaction);
+        if result.is_err() {
+            transaction.undo();
+        }
+        let finish: Finish = Box::new(move |failure| {
+            // A refusal is no truth either then: it may be about an object that another write of the batch made.
+            tell(failure.map_or(result, |status| Err(status.clone())));
+        });
+        finish
+    })
 }
