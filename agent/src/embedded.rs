@@ -21,13 +21,16 @@ pub mod answer;
 pub mod bounds;
 mod caller;
 pub mod discovery;
+pub mod listen;
 pub mod openapi;
+pub(crate) mod pki;
 pub mod resource;
 pub mod status;
 pub mod table;
+pub mod tls;
 
 pub use answer::Answer;
-pub use caller::Caller;
+pub use caller::{Caller, CallerError};
 pub use resource::Resource;
 pub use status::Status;
 
