@@ -25,7 +25,7 @@ use rcgen::{
 use thiserror::Error;
 
 use super::caller::{ADMINISTRATORS, CONTROLLERS, HOST_PREFIX, HOSTS};
-pub(crate) use files::{Keep, read};
+pub(crate) use files::{Keep, read, replace};
 use files::{PRIVATE, PUBLIC};
 use kubeconfig::{Kubeconfig, KubeconfigError};
 
