@@ -36,6 +36,20 @@ pub use address::{Address, AddressError};
 use conn::{Kind, Stream};
 use unix::Socket;
 
+/// What a listener bears, and how long it waits for clients that say nothing.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    connections: usize,
+    handshake: Duration,
+    first_request: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: CONNECTIONS, handshake: conn::HANDSHAKE, first_request: conn::FIRST_REQUEST }
+    }
+}
+
 /// How many connections a listener has at once; more wait in the kernel's queue. An agent has one over HTTP/2, about
 /// four over HTTP/1.1: enough for the thousand hosts that one server is meant for. An idle one costs some 30 KiB, so all
 /// of them 120 MiB. Each listener has its own count: the unix socket answers also when TCP is full.
@@ -66,6 +80,7 @@ pub struct Listener {
     socket: Bound,
     tls: Option<Tls>,
     elects: bool,
+    limits: Limits,
 }
 
 enum Bound {
@@ -96,14 +111,15 @@ impl Listener {
     /// Binds. With `tls` every TCP address speaks it, loopback too; without it only loopback is served. With `elects`
     /// hosts have a controller's rights.
     pub async fn bind(address: &Address, tls: Option<&Tls>, elects: bool) -> Result<Self, ListenError> {
-        let socket = match address {
+        let limits = Limits::default();
+        let (socket, tls) = match address {
             Address::Unix(path) => {
                 let (listener, socket) = unix::bind(path)?;
-                return Ok(Self { socket: Bound::Unix(listener, socket), tls: None, elects });
+                (Bound::Unix(listener, socket), None)
             }
-            Address::Tcp { host, port } => tcp(address, host, *port, tls.is_some()).await?,
+            Address::Tcp { host, port } => (tcp(address, host, *port, tls.is_some()).await?, tls.cloned()),
         };
-        Ok(Self { socket, tls: tls.cloned(), elects })
+        Ok(Self { socket, tls, elects, limits })
     }
 
     /// Where it listens, with the port that was found.
@@ -123,7 +139,7 @@ impl Listener {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let slots = Arc::new(Semaphore::new(CONNECTIONS));
+        let slots = Arc::new(Semaphore::new(self.limits.connections));
         loop {
             let slot = tokio::select! {
                 _ = stop.wait_for(|stop| *stop) => break,
@@ -143,14 +159,16 @@ impl Listener {
                 Some(tls) => Kind::Tls { acceptor: tls.acceptor.clone(), elects: self.elects },
                 None => Kind::Plain(Caller::Everything),
             };
-            let (service, stop) = (service.clone(), stop.clone());
+            let (service, stop, limits) = (service.clone(), stop.clone(), self.limits);
             tokio::spawn(async move {
-                conn::serve(stream, kind, service, stop, patience).await;
+                conn::serve(stream, kind, service, stop, patience, limits).await;
                 drop(slot);
             });
         }
+        // From here on a client is refused, not left waiting.
+        drop(self.socket);
         // All slots free: every connection has ended, each within its patience.
-        let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
+        let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
         let _ = tokio::time::timeout(patience + BREATH, slots.acquire_many(all)).await;
     }
 

@@ -12,6 +12,8 @@
 mod files;
 pub(crate) mod kubeconfig;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::net::IpAddr;

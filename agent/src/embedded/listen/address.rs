@@ -47,6 +47,7 @@ impl FromStr for Address {
         let (host, port) = text.rsplit_once(':').ok_or(AddressError::Shape)?;
         let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
             Some(host) => host,
+            None if host.contains("//") => return Err(AddressError::Shape),
             None if host.contains(':') => return Err(AddressError::Brackets(host.to_owned())),
             None => host,
         };

@@ -23,13 +23,13 @@ use tokio::sync::{Notify, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::{Service, ServiceExt as _};
 
-use super::Answer;
+use super::{Answer, Limits};
 use crate::embedded::caller::{Caller, CallerError};
 
 /// A handshake takes two round trips: seconds on the worst link, and whoever needs longer holds a connection for nothing.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// From the connection to the first whole request head. Clients send it at once.
-const FIRST_REQUEST: Duration = Duration::from_secs(10);
+pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// HTTP/1.1: from one answer to the next whole request head. Idle ones beyond are closed; clients reconnect.
 const NEXT_REQUEST: Duration = Duration::from_secs(90);
 /// Request head: kube-apiserver takes up to 1 MiB; the longest of ours is a list with selectors, under 8 KiB.
@@ -59,6 +59,7 @@ pub(super) async fn serve<S, B>(
     service: S,
     stop: watch::Receiver<bool>,
     patience: Duration,
+    limits: Limits,
 ) where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send,
@@ -67,18 +68,20 @@ pub(super) async fn serve<S, B>(
 {
     match (stream, kind) {
         (Stream::Unix(stream), Kind::Plain(caller)) => {
-            talk(stream, Ok(caller), service, stop, patience).await
+            talk(stream, Ok(caller), service, stop, patience, limits).await
         }
-        (Stream::Tcp(stream), Kind::Plain(caller)) => talk(stream, Ok(caller), service, stop, patience).await,
+        (Stream::Tcp(stream), Kind::Plain(caller)) => {
+            talk(stream, Ok(caller), service, stop, patience, limits).await
+        }
         (Stream::Tcp(stream), Kind::Tls { acceptor, elects }) => {
-            let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
+            let Ok(Ok(stream)) = tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await else {
                 return;
             };
             let (_, session) = stream.get_ref();
             let certificate = session.peer_certificates().and_then(|chain| chain.first());
             let caller = certificate
                 .map_or(Err(CallerError::Unreadable), |der| Caller::from_certificate(der.as_ref(), elects));
-            talk(stream, caller, service, stop, patience).await;
+            talk(stream, caller, service, stop, patience, limits).await;
         }
         // A unix socket has no TLS: `Listener::bind` gives it none.
         (Stream::Unix(_), Kind::Tls { .. }) => {}
@@ -91,6 +94,7 @@ async fn talk<I, S, B>(
     service: S,
     mut stop: watch::Receiver<bool>,
     patience: Duration,
+    limits: Limits,
 ) where
     I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
@@ -120,7 +124,7 @@ async fn talk<I, S, B>(
     tokio::select! {
         _ = conn.as_mut() => return,
         () = asked.wait() => {}
-        () = tokio::time::sleep(FIRST_REQUEST) => return,
+        () = tokio::time::sleep(limits.first_request) => return,
         _ = stop.wait_for(|stop| *stop) => {}
     }
     tokio::select! {
