@@ -17,7 +17,8 @@ mod tests;
 
 use serde_json::Value;
 
-use super::resource::Form;
+use super::resource::{Form, Table};
+use super::store::{Key, Transaction};
 use super::{Caller, Resource, Status};
 
 /// What is asked for.
@@ -130,4 +131,12 @@ pub fn may_write(
     };
     let named = write.images().next().and_then(|object| object["metadata"]["name"].as_str());
     may.map_err(|why| Status::forbidden(asked.resource, named.unwrap_or(asked.name), &why))
+}
+
+/// For [`may_write`]: the UID of the Node of a name, as this very write sees it.
+pub fn node_uid(tx: &Transaction<'_>) -> impl Fn(&str) -> Option<String> {
+    |name| {
+        let node = tx.get(&Key::new(Table::of("", "nodes")?, "", name))?;
+        Some(node.facts.uid.clone())
+    }
 }
