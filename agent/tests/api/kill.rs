@@ -1,7 +1,6 @@
 //! kill -9 under load: what was acknowledged is there, revisions never go back, watchers miss nothing.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt};
 use serde_json::json;
+use tokio::sync::watch::{self, Sender};
 
 use crate::support::{Folder, Server};
 
@@ -35,7 +35,7 @@ fn revision(text: Option<String>) -> u64 {
 }
 
 /// One writer: creates, changes and deletes its node, until the server is gone.
-async fn write(client: Client, name: String, mut known: Known, acknowledged: Arc<AtomicU64>) -> Known {
+async fn write(client: Client, name: String, mut known: Known, acknowledged: Sender<u64>) -> Known {
     let nodes: Api<Node> = Api::all(client);
     loop {
         let (last, exists) = known.acknowledged;
@@ -67,7 +67,7 @@ async fn write(client: Client, name: String, mut known: Known, acknowledged: Arc
                 );
                 known.revision = known.revision.max(revision);
                 known.acknowledged = known.doubtful.take().unwrap();
-                acknowledged.fetch_add(1, Ordering::Relaxed);
+                acknowledged.send_modify(|count| *count += 1);
             }
             // A refusal would be a bug of this test or of the server; a lost connection is what this is about.
             Err(kube::Error::Api(status)) => panic!("{name} {known:?}: {status:?}"),
@@ -113,7 +113,7 @@ impl Seen {
 }
 
 /// Watches until the server is gone, or until it has seen a revision.
-async fn watch(client: Client, seen: Arc<Mutex<Seen>>, until: u64) {
+async fn follow(client: Client, seen: Arc<Mutex<Seen>>, until: u64) {
     let nodes: Api<Node> = Api::all(client);
     let from = seen.lock().unwrap().revision;
     let Ok(stream) = nodes.watch(&WatchParams::default().timeout(290), &from.to_string()).await else {
@@ -150,13 +150,13 @@ async fn kill_9_under_load_loses_nothing_that_was_acknowledged() {
             assert!(known.revision <= now);
         }
         if round == KILLS {
-            watch(server.client(), seen.clone(), now).await;
+            follow(server.client(), seen.clone(), now).await;
             let seen = seen.lock().unwrap();
             assert_eq!(seen.numbers, found);
             println!("{KILLS} kills, {total} writes acknowledged, {} events seen, none missed", seen.events);
             break;
         }
-        let acknowledged = Arc::new(AtomicU64::new(0));
+        let (acknowledged, mut count) = watch::channel(0);
         let writers: Vec<_> = names
             .iter()
             .zip(&known)
@@ -164,15 +164,14 @@ async fn kill_9_under_load_loses_nothing_that_was_acknowledged() {
                 tokio::spawn(write(server.client(), name.clone(), known.clone(), acknowledged.clone()))
             })
             .collect();
-        let watcher = tokio::spawn(watch(server.client(), seen.clone(), u64::MAX));
+        let watcher = tokio::spawn(follow(server.client(), seen.clone(), u64::MAX));
         // Another moment in each round, from the very first writes on.
         let enough = (round * 37) % 150;
-        let reached = async {
-            while acknowledged.load(Ordering::Relaxed) < enough {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), reached).await.expect("writes within a minute");
+        let reached = count.wait_for(|count| *count >= enough);
+        tokio::time::timeout(Duration::from_secs(60), reached)
+            .await
+            .expect("writes within a minute")
+            .unwrap();
         server.kill();
         known.clear();
         for writer in writers {
@@ -180,7 +179,7 @@ async fn kill_9_under_load_loses_nothing_that_was_acknowledged() {
         }
         watcher.await.unwrap();
         highest = known.iter().map(|known| known.revision).max().unwrap_or_default().max(now);
-        total += acknowledged.load(Ordering::Relaxed);
+        total += *acknowledged.borrow();
     }
     assert!(total > KILLS, "hardly anything was written: {total}");
 }
