@@ -1,0 +1,1 @@
+//! The table of `crds/cases`, read for tests against servers.
