@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Finds the control plane that tests run against, and builds once what is not there. Prints four lines, each a name
 # and a path: etcd, kube-apiserver, kube-controller-manager, kubectl. Says on stderr what takes time or goes wrong.
+# With --find nothing is built: it fails where something is missing.
 #
 # Looked for in KUBEBUILDER_ASSETS, in PATH, and in ~/.cache/berth/kubernetes-<version>, in that order. Of the first
 # two only what is the same minor version as go.mod has, and not a vendor's: tests compare messages word by word.
@@ -122,7 +123,7 @@ look() {
 }
 
 look 2>/dev/null
-if [ "${#missing[@]}" -gt 0 ]; then
+if [ "${#missing[@]}" -gt 0 ] && [ "${1:-}" != --find ]; then
     mkdir -p "$cache"
     # Two must not build at once; the second finds what the first built. What is half done lies beside, and a
     # later run removes what a killed one left.
@@ -139,7 +140,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
     [ "${#to_build[@]}" -eq 0 ] || build "${to_build[@]}"
     look
 fi
-[ "${#missing[@]}" -eq 0 ] || fail "these are still missing: ${missing[*]}"
+[ "${#missing[@]}" -eq 0 ] || fail "these are missing: ${missing[*]}"
 for name in "${programs[@]}"; do
     printf '%s %s\n' "$name" "${paths[$name]}"
 done

@@ -15,7 +15,9 @@ pub(super) fn write(folder: &Path, programs: &Programs, ports: [u16; 3]) -> Resu
         let key = || KeyPair::generate().map_err(io::Error::other);
         let token: String = key()?.public_key_raw().iter().map(|byte| format!("{byte:02x}")).collect();
         fs::write(folder.join("tokens.csv"), format!("{token},admin,admin,system:masters\n"))?;
-        fs::write(folder.join("accounts.key"), key()?.serialize_pem())?;
+        let accounts = key()?;
+        fs::write(folder.join("accounts.key"), accounts.serialize_pem())?;
+        fs::write(folder.join("accounts.pub"), accounts.public_key_pem())?;
         write_command(folder, ETCD, etcd(folder, programs, ports))?;
         write_command(folder, API_SERVER, api_server(folder, programs, ports))?;
         write_command(folder, CONTROLLER_MANAGER, controller_manager(folder, programs))?;
@@ -49,11 +51,12 @@ fn api_server(folder: &Path, programs: &Programs, [secure, client, _]: [u16; 3])
         format!("--etcd-servers=http://127.0.0.1:{client}"),
         // Not every address, as it would by itself.
         "--bind-address=127.0.0.1".to_owned(),
+        "--advertise-address=127.0.0.1".to_owned(),
         format!("--secure-port={secure}"),
         format!("--cert-dir={}", file("certs")),
         "--endpoint-reconciler-type=none".to_owned(),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
-        format!("--service-account-key-file={}", file("accounts.key")),
+        format!("--service-account-key-file={}", file("accounts.pub")),
         format!("--service-account-signing-key-file={}", file("accounts.key")),
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
