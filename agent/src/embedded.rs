@@ -11,43 +11,114 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::http::{Request, Response};
+use serde_json::json;
+use tokio::sync::watch;
 
+pub mod admit;
 pub mod answer;
+mod body;
 pub mod bounds;
 mod caller;
 pub mod discovery;
+mod gc;
 pub mod openapi;
+mod patch;
+pub mod query;
 pub mod resource;
+pub mod route;
+pub mod selector;
+mod service;
+mod shape;
 pub mod status;
+pub mod store;
 pub mod table;
+mod verbs;
+
+#[cfg(test)]
+mod tests;
 
 pub use answer::Answer;
 pub use caller::Caller;
 pub use resource::Resource;
 pub use status::Status;
+pub use store::{Limits, OpenError};
 
-/// A store that can't be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {}
+use store::{BackupError, Copied, Key, Store};
+
+/// Namespaces that are there from the start: where Events of what has no namespace go, and Leases of Nodes.
+const NAMESPACES: [&str; 2] = ["default", "kube-node-lease"];
 
 /// The API. Clones share one store; the last to go closes it.
 #[derive(Clone)]
-pub struct Api {}
+pub struct Api {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    store: Store,
+    /// Whether watches are to end.
+    stopped: watch::Sender<bool>,
+}
 
 impl Api {
     /// The API on the store in a directory, which is made where there is none.
-    pub fn open(_dir: &Path) -> Result<Self, OpenError> {
-        Ok(Self {})
+    pub fn open(dir: &Path) -> Result<Self, OpenError> {
+        Self::open_with(dir, Limits::default())
+    }
+
+    /// The same, with other bounds of the log.
+    pub fn open_with(dir: &Path, limits: Limits) -> Result<Self, OpenError> {
+        Self::on(Store::open(dir, limits)?)
     }
 
     /// The API on nothing but memory (R43).
+    ///
+    /// # Panics
+    /// If the system gives no thread.
     pub fn in_memory() -> Self {
-        Self {}
+        Self::in_memory_with(Limits::default())
+    }
+
+    /// The same, with other bounds of the log.
+    ///
+    /// # Panics
+    /// If the system gives no thread.
+    pub fn in_memory_with(limits: Limits) -> Self {
+        Store::in_memory(limits).and_then(Self::on).expect("a thread for the store")
+    }
+
+    fn on(store: Store) -> Result<Self, OpenError> {
+        let (stopped, _) = watch::channel(false);
+        let api = Self { inner: Arc::new(Inner { store, stopped }) };
+        api.begin();
+        Ok(api)
+    }
+
+    /// Makes the namespaces that are always there. A disk that is full must not keep the API from starting: then they
+    /// come with the first write that succeeds, at the next start.
+    fn begin(&self) {
+        let Some(table) = resource::Table::of("", "namespaces") else { return };
+        let missing = NAMESPACES.map(|name| Key::new(table, "", name));
+        let missing: Vec<Key> = {
+            let state = self.inner.store.read();
+            missing.into_iter().filter(|key| state.get(key).is_none()).collect()
+        };
+        if !missing.is_empty() {
+            let _ = self.inner.store.write_blocking(move |tx| {
+                for key in missing {
+                    let new = json!({"metadata": {"name": key.name}});
+                    let new = admit::create(table.resource(), new, tx.now())?;
+                    tx.put(key, new);
+                }
+                Ok(())
+            });
+        }
     }
 
     /// A client that calls this API inside the process. Must be called where a tokio runtime runs.
@@ -56,7 +127,19 @@ impl Api {
     }
 
     /// Ends every watch, so that connections can be closed.
-    pub fn stop(&self) {}
+    pub fn stop(&self) {
+        self.inner.stopped.send_replace(true);
+    }
+
+    /// Copies everything, as it is at one moment, to a new file. Others go on meanwhile. Blocks on the disk.
+    pub fn backup(&self, to: &Path) -> Result<Copied, BackupError> {
+        self.inner.store.backup(to)
+    }
+
+    /// What is behind it.
+    pub fn store(&self) -> &Store {
+        &self.inner.store
+    }
 }
 
 impl<B> tower::Service<Request<B>> for Api
@@ -72,7 +155,8 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _request: Request<B>) -> Self::Future {
-        Box::pin(async move { Ok(answer::refusal(&Status::no_such_path())) })
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let inner = self.inner.clone();
+        Box::pin(async move { Ok(service::handle(inner, request).await) })
     }
 }
