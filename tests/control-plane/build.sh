@@ -5,12 +5,12 @@
 #
 # Looked for in KUBEBUILDER_ASSETS, in PATH, and in ~/.cache/berth/kubernetes-<version>, in that order. Of the first
 # two only what is the same minor version as go.mod has, and not a vendor's: tests compare messages word by word.
-# Built from Go modules, pinned by go.mod and go.sum; etcd is unpacked from Debian's package, not installed, so
-# that no service starts.
+# Built from Go modules, pinned by go.mod and go.sum. etcd too, in the version that this Kubernetes is made for: with
+# one that is too old (Debian's 3.4.23) the API server can't do all it should, watches with initial events for one.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
 
-version=$(sed -n 's|^require k8s.io/kubernetes ||p' "$here/go.mod")
+version=$(sed -n 's|^\tk8s.io/kubernetes ||p' "$here/go.mod")
 minor=${version%.*}
 wanted_go=$(sed -n 's/^go \([0-9.]*\)$/\1/p' "$here/go.mod")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/berth
@@ -33,7 +33,7 @@ at_least() {
 # Is the program at $2 what $1 names, in a version that the tests are for?
 is_real() {
     case $1 in
-    etcd) [[ $("$2" --version 2>/dev/null) == "etcd Version: 3."* ]] ;;
+    etcd) [[ $("$2" --version 2>/dev/null) =~ ^"etcd Version: 3."([6-9]|[1-9][0-9]) ]] ;;
     kubectl) [[ $("$2" version --client 2>/dev/null) =~ "Client Version: $minor."[0-9]+$'\n' ]] ;;
     *) [[ $("$2" --version 2>/dev/null) =~ ^"Kubernetes $minor."[0-9]+$ ]] ;;
     esac
@@ -83,33 +83,26 @@ fetch_go() {
 }
 
 build() {
-    local go began=$SECONDS package packages=()
-    go=$(find_go)
-    for package in "$@"; do
-        packages+=("k8s.io/kubernetes/cmd/$package")
-    done
-    say "building $* $version, once: minutes on few cores"
-    # Without the version they call themselves v0.0.0-master.
+    local go began=$SECONDS name
     local stamp=k8s.io/component-base/version
-    (cd "$here" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -buildvcs=false -o "$work/" -ldflags "-s -w \
-        -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor#v1.}" "${packages[@]}" >&2)
-    mkdir -p "$folder"
-    for package in "$@"; do
-        mv "$work/$package" "$folder/$package"
+    go=$(find_go)
+    say "building $* for Kubernetes $version, once: many minutes on few cores"
+    for name in "$@"; do
+        # Without the version Kubernetes calls itself v0.0.0-master.
+        (cd "$here" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -buildvcs=false -o "$work/$name" -ldflags "-s -w \
+            -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor#v1.}" "$(package "$name")" >&2)
+        mkdir -p "$folder"
+        mv "$work/$name" "$folder/$name"
+        say "$name is built, after $((SECONDS - began)) s"
     done
-    say "built in $((SECONDS - began)) s, kept in $folder"
+    say "kept in $folder"
 }
 
-fetch_etcd() {
-    command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || fail \
-        "etcd is not installed, and there is no apt-get to fetch it with." \
-        "Install etcd 3.4 or newer (https://etcd.io/docs/latest/install) so that it is on PATH."
-    say "fetching etcd from Debian into $folder"
-    (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download etcd-server >&2 &&
-        dpkg-deb --extract ./etcd-server_*.deb etcd-server) || fail \
-        "etcd-server could not be fetched; update apt's lists with: sudo apt-get update"
-    mkdir -p "$folder"
-    mv "$work/etcd-server/usr/bin/etcd" "$folder/etcd"
+package() {
+    case $1 in
+    etcd) echo go.etcd.io/etcd/server/v3 ;;
+    *) echo "k8s.io/kubernetes/cmd/$1" ;;
+    esac
 }
 
 programs=(etcd kube-apiserver kube-controller-manager kubectl)
@@ -122,25 +115,27 @@ look() {
     done
 }
 
-look 2>/dev/null
-if [ "${#missing[@]}" -gt 0 ] && [ "${1:-}" != --find ]; then
-    mkdir -p "$cache"
-    # Two must not build at once; the second finds what the first built. What is half done lies beside, and a
-    # later run removes what a killed one left.
-    exec 9>"$folder.lock"
-    flock --nonblock 9 || { say "another one builds; waiting for it" && flock 9; }
-    look
-    rm -rf "$folder".new.*
-    work=$(mktemp -d "$folder.new.XXXXXX")
-    trap 'chmod -R u+w "$work" && rm -rf "$work"' EXIT
-    to_build=()
-    for name in "${missing[@]}"; do
-        if [ "$name" = etcd ]; then fetch_etcd; else to_build+=("$name"); fi
+main() {
+    local name
+    look 2>/dev/null
+    if [ "${#missing[@]}" -gt 0 ] && [ "${1:-}" != --find ]; then
+        mkdir -p "$cache"
+        # Two must not build at once; the second finds what the first built. What is half done lies beside, and a
+        # later run removes what a killed one left.
+        exec 9>"$folder.lock"
+        flock --nonblock 9 || { say "another one builds; waiting for it" && flock 9; }
+        look
+        rm -rf "$folder".new.*
+        work=$(mktemp -d "$folder.new.XXXXXX")
+        trap 'rm -rf "$work"' EXIT
+        [ "${#missing[@]}" -eq 0 ] || build "${missing[@]}"
+        look
+    fi
+    [ "${#missing[@]}" -eq 0 ] || fail "these are missing: ${missing[*]}"
+    for name in "${programs[@]}"; do
+        printf '%s %s\n' "$name" "${paths[$name]}"
     done
-    [ "${#to_build[@]}" -eq 0 ] || build "${to_build[@]}"
-    look
-fi
-[ "${#missing[@]}" -eq 0 ] || fail "these are missing: ${missing[*]}"
-for name in "${programs[@]}"; do
-    printf '%s %s\n' "$name" "${paths[$name]}"
-done
+}
+
+main "$@"
+exit
