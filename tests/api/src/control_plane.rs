@@ -67,7 +67,8 @@ impl ControlPlane {
         loop {
             tries -= 1;
             match Self::start_on(&programs, free_ports()?) {
-                Err(StartError::Ended { tail, .. }) if tries > 0 && tail.contains("address already in use") => {}
+                Err(StartError::Ended { tail, .. })
+                    if tries > 0 && tail.contains("address already in use") => {}
                 answer => return answer,
             }
         }

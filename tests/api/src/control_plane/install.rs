@@ -60,7 +60,10 @@ pub(super) async fn crds(client: &Client) -> Result<(), StartError> {
 }
 
 /// The condition, and then the real thing: an API server serves a CRD a moment after it said so.
-async fn established(api: &Api<CustomResourceDefinition>, crd: &CustomResourceDefinition) -> Result<(), String> {
+async fn established(
+    api: &Api<CustomResourceDefinition>,
+    crd: &CustomResourceDefinition,
+) -> Result<(), String> {
     let found = api.get(&crd.name_any()).await.map_err(|wrong| wrong.to_string())?;
     let status = found.status.ok_or("no status")?;
     let conditions = status.conditions.unwrap_or_default();
@@ -79,13 +82,14 @@ async fn established(api: &Api<CustomResourceDefinition>, crd: &CustomResourceDe
 pub(super) async fn wait_for_controllers(client: &Client) -> Result<(), StartError> {
     let api: Api<crds::NodeNetworkState> = Api::all(client.clone());
     let mut orphan = crds::NodeNetworkState::new("orphan-of-the-start", Default::default());
-    orphan.metadata.owner_references = Some(vec![k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
-        api_version: "v1".to_owned(),
-        kind: "Node".to_owned(),
-        name: "never-was".to_owned(),
-        uid: "00000000-0000-0000-0000-000000000000".to_owned(),
-        ..Default::default()
-    }]);
+    orphan.metadata.owner_references =
+        Some(vec![k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference {
+            api_version: "v1".to_owned(),
+            kind: "Node".to_owned(),
+            name: "never-was".to_owned(),
+            uid: "00000000-0000-0000-0000-000000000000".to_owned(),
+            ..Default::default()
+        }]);
     api.create(&PostParams::default(), &orphan)
         .await
         .map_err(|source| StartError::Refused { what: "an object".to_owned(), source: Box::new(source) })?;

@@ -68,8 +68,11 @@ pub(crate) async fn node_conditions_merge_by_type(s: Server) {
 pub(crate) async fn node_lists_merge_or_replace(s: Server) {
     let (path, door) = made_node(&s).await;
     let status = |addresses: Value| json!({"status": {"addresses": addresses}});
-    s.patch(&door, STRATEGIC_PATCH, &status(json!([{"type": "InternalIP", "address": "10.0.0.1"}]))).await.ok();
-    let after = s.patch(&door, STRATEGIC_PATCH, &status(json!([{"type": "Hostname", "address": "n"}]))).await.ok();
+    s.patch(&door, STRATEGIC_PATCH, &status(json!([{"type": "InternalIP", "address": "10.0.0.1"}])))
+        .await
+        .ok();
+    let after =
+        s.patch(&door, STRATEGIC_PATCH, &status(json!([{"type": "Hostname", "address": "n"}]))).await.ok();
     let wanted = json!([{"type": "Hostname", "address": "n"}, {"type": "InternalIP", "address": "10.0.0.1"}]);
     assert_eq!(after["status"]["addresses"], wanted);
     // Taints are one list, replaced.
@@ -236,7 +239,10 @@ pub(crate) async fn event_of_the_agent(s: Server) {
     let mut generated = event("x", &about);
     generated["metadata"] = json!({"generateName": format!("{name}-"), "namespace": "default"});
     let made = s.post(EVENTS, &generated).await.created();
-    assert!(made["metadata"]["name"].as_str().is_some_and(|made| made.starts_with(&format!("{name}-"))), "{made}");
+    assert!(
+        made["metadata"]["name"].as_str().is_some_and(|made| made.starts_with(&format!("{name}-"))),
+        "{made}"
+    );
     let mut elsewhere = event(&s.name("event"), &about);
     elsewhere["involvedObject"]["namespace"] = json!("kube-system");
     let refused = s.post(EVENTS, &elsewhere).await.refused(422, "Invalid");
@@ -265,8 +271,14 @@ pub(crate) async fn events_in_both_groups(s: Server) {
     let found = s.get(&at(EVENTS, &new)).await.ok();
     assert_eq!((&found["apiVersion"], &found["message"]), (&json!("v1"), &json!("text")));
     assert_eq!(found["involvedObject"]["name"], about);
-    assert_eq!((&found["reportingComponent"], &found["reportingInstance"]), (&json!("nmstate.io/berth"), &json!("node01")));
-    assert_eq!((&found["eventTime"], &found["action"]), (&json!("2024-05-01T10:00:00.123456Z"), &json!("Claim")));
+    assert_eq!(
+        (&found["reportingComponent"], &found["reportingInstance"]),
+        (&json!("nmstate.io/berth"), &json!("node01"))
+    );
+    assert_eq!(
+        (&found["eventTime"], &found["action"]),
+        (&json!("2024-05-01T10:00:00.123456Z"), &json!("Claim"))
+    );
     let series = json!({"series": {"count": 2, "lastObservedTime": "2024-05-01T11:00:00.000000Z"}});
     assert_eq!(s.merge(&at(NEW_EVENTS, &new), &series).await.ok()["series"]["count"], 2);
     s.delete(&at(NEW_EVENTS, &old)).await.ok();
@@ -282,7 +294,9 @@ pub(crate) async fn event_field_selectors(s: Server) {
     s.post(EVENTS, &warning).await.created();
     let list = |selector: &str| format!("{EVENTS}?fieldSelector=involvedObject.name%3D{about}{selector}");
     assert_eq!(names(&s.get(&list("")).await.ok()), [&first, &second]);
-    for selector in [",type%3DWarning", ",reason%3DNoAddress", ",reason!%3DAddressClaimed,involvedObject.kind%3DNode"] {
+    for selector in
+        [",type%3DWarning", ",reason%3DNoAddress", ",reason!%3DAddressClaimed,involvedObject.kind%3DNode"]
+    {
         assert_eq!(names(&s.get(&list(selector)).await.ok()), [&second], "{selector}");
     }
     assert_eq!(names(&s.get(&list(",source%3Dberth,involvedObject.uid!%3Dx")).await.ok()).len(), 2);
@@ -302,7 +316,10 @@ pub(crate) async fn a_list_over_all_namespaces(s: Server) {
     let selector = format!("fieldSelector=metadata.name%3D{name}");
     let all = s.get(&format!("/apis/coordination.k8s.io/v1/leases?{selector}")).await.ok();
     assert_eq!(names(&all), [&name, &name]);
-    let one = s.get(&format!("/apis/coordination.k8s.io/v1/leases?{selector},metadata.namespace%3Ddefault")).await.ok();
+    let one = s
+        .get(&format!("/apis/coordination.k8s.io/v1/leases?{selector},metadata.namespace%3Ddefault"))
+        .await
+        .ok();
     assert_eq!(one["items"][0]["metadata"]["namespace"], "default");
     assert_eq!(names(&one).len(), 1);
     let one = s.get(&format!("{node_leases}?{selector}")).await.ok();

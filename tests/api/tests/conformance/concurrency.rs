@@ -48,7 +48,8 @@ pub(crate) async fn guarded_writers_never_lose_a_write(s: Server) {
                 let mut object = s.get(&path).await.ok();
                 let sequence = object["status"]["sequence"].as_i64().expect("a number");
                 object["status"]["sequence"] = json!(sequence + 1);
-                object["status"]["allocations"][format!("10.10.10.{number}")] = json!({"node": format!("node{number}")});
+                object["status"]["allocations"][format!("10.10.10.{number}")] =
+                    json!({"node": format!("node{number}")});
                 let answer = s.put(&door, &object).await;
                 match answer.code {
                     200 => return conflicts,
@@ -181,7 +182,8 @@ pub(crate) async fn a_watch_sees_every_write(s: Server) {
         seen.push((event.version().parse().expect("a number"), event.kind));
     }
     assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "in order, none twice");
-    let written: Vec<u64> = made.iter().flatten().map(|object: &Value| version(object).parse().expect("a number")).collect();
+    let written: Vec<u64> =
+        made.iter().flatten().map(|object: &Value| version(object).parse().expect("a number")).collect();
     assert!(written.iter().all(|version| seen.iter().any(|(found, _)| found == version)));
     assert_eq!(seen.iter().filter(|(_, kind)| kind == "DELETED").count(), WRITERS);
 }

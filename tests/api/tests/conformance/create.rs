@@ -64,7 +64,8 @@ pub(crate) async fn names_are_made_from_a_prefix(s: Server) {
     let prefix = format!("{}-", s.name("made"));
     let mut unnamed = state("x");
     unnamed["metadata"] = json!({"generateName": prefix});
-    let (first, second) = (s.post(STATES, &unnamed).await.created(), s.post(STATES, &unnamed).await.created());
+    let (first, second) =
+        (s.post(STATES, &unnamed).await.created(), s.post(STATES, &unnamed).await.created());
     for made in [&first, &second] {
         let name = made["metadata"]["name"].as_str().expect("a name");
         let rest = name.strip_prefix(&prefix).expect("the prefix");
@@ -117,10 +118,26 @@ pub(crate) async fn names_follow_the_rules_of_dns(s: Server) {
 
 pub(crate) async fn labels_annotations_finalizers_and_owners_are_checked(s: Server) {
     let wrong = [
-        (json!({"labels": {"a b": "c"}}), "metadata.labels", "name part must consist of alphanumeric characters"),
-        (json!({"labels": {"a": "c d"}}), "metadata.labels", "a valid label must be an empty string or consist of"),
-        (json!({"annotations": {"a b": "c"}}), "metadata.annotations", "name part must consist of alphanumeric"),
-        (json!({"finalizers": ["Bad Name/x"]}), "metadata.finalizers", "prefix part a lowercase RFC 1123 subdomain"),
+        (
+            json!({"labels": {"a b": "c"}}),
+            "metadata.labels",
+            "name part must consist of alphanumeric characters",
+        ),
+        (
+            json!({"labels": {"a": "c d"}}),
+            "metadata.labels",
+            "a valid label must be an empty string or consist of",
+        ),
+        (
+            json!({"annotations": {"a b": "c"}}),
+            "metadata.annotations",
+            "name part must consist of alphanumeric",
+        ),
+        (
+            json!({"finalizers": ["Bad Name/x"]}),
+            "metadata.finalizers",
+            "prefix part a lowercase RFC 1123 subdomain",
+        ),
         (
             json!({"ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "", "uid": "u"}]}),
             "metadata.ownerReferences.name",
@@ -146,7 +163,10 @@ pub(crate) async fn labels_annotations_finalizers_and_owners_are_checked(s: Serv
     object["metadata"]["annotations"] = json!({"a": "y".repeat(257 * 1024)});
     let status = s.post(STATES, &object).await.refused(422, "Invalid");
     let message = status["message"].as_str().expect("a message");
-    assert!(message.contains("metadata.annotations: Too long: may not be more than 262144 bytes"), "{message}");
+    assert!(
+        message.contains("metadata.annotations: Too long: may not be more than 262144 bytes"),
+        "{message}"
+    );
 }
 
 pub(crate) async fn a_finalizer_without_a_domain_is_warned_about(s: Server) {

@@ -23,8 +23,7 @@ async fn held(s: &Server) -> (String, Value) {
 pub(crate) async fn what_is_deleted_is_gone(s: Server) {
     let (path, before) = made(&s).await;
     let answer = s.delete(&path).await.ok();
-    let details =
-        json!({"name": before["metadata"]["name"], "group": "nmstate.io", "kind": "nodeippools", "uid": uid(&before)});
+    let details = json!({"name": before["metadata"]["name"], "group": "nmstate.io", "kind": "nodeippools", "uid": uid(&before)});
     assert_eq!(
         answer,
         json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})

@@ -27,7 +27,10 @@ pub(crate) async fn nothing_is_changed(s: Server) {
     assert_eq!(answer["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"]);
     let mut new = before.clone();
     new["metadata"]["labels"] = json!({"a": "b"});
-    assert_eq!(s.put(&format!("{path}?dryRun=All"), &new).await.ok()["metadata"]["labels"], json!({"a": "b"}));
+    assert_eq!(
+        s.put(&format!("{path}?dryRun=All"), &new).await.ok()["metadata"]["labels"],
+        json!({"a": "b"})
+    );
     let patch = json!([{"op": "replace", "path": "/status/sequence", "value": 9}]);
     s.json_patch(&format!("{path}/status?dryRun=All"), &patch).await.ok();
     assert_eq!(s.get(&path).await.ok(), before);

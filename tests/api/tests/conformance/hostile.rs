@@ -14,7 +14,8 @@ async fn raw(s: &Server, method: Method, path: &str, body: &str) -> api_tests::s
 }
 
 pub(crate) async fn broken_json(s: Server) {
-    let bodies = ["{\"apiVersion\":", "[]", "\"x\"", "null", "", "7", "{]", "\u{feff}{}", "x: y", "{\"metadata\": 1}"];
+    let bodies =
+        ["{\"apiVersion\":", "[]", "\"x\"", "null", "", "7", "{]", "\u{feff}{}", "x: y", "{\"metadata\": 1}"];
     for body in bodies {
         let answer = raw(&s, Method::POST, POOLS, body).await;
         assert_eq!(answer.code, 400, "{body}: {}", answer.text);
@@ -46,25 +47,39 @@ pub(crate) async fn another_kind_or_version(s: Server) {
     let status = s.post(POOLS, &other).await.says(422, "Invalid", &words);
     assert_eq!(causes(&status), [("kind", "FieldValueInvalid")]);
     other = pool(&name);
-    for (version, shown) in [(json!("v1"), "v1"), (json!("nmstate.io/v7"), "nmstate.io/v7"), (Value::Null, "")] {
+    for (version, shown) in
+        [(json!("v1"), "v1"), (json!("nmstate.io/v7"), "nmstate.io/v7"), (Value::Null, "")]
+    {
         other["apiVersion"] = version;
-        let words =
-            format!("the API version in the data ({shown}) does not match the expected API version (nmstate.io/v1)");
+        let words = format!(
+            "the API version in the data ({shown}) does not match the expected API version (nmstate.io/v1)"
+        );
         s.post(POOLS, &other).await.says(400, "BadRequest", &words);
     }
     other = pool(&name);
     other.as_object_mut().expect("an object").shift_remove("kind");
-    let about = "the object provided is unrecognized (must be of type NodeIPPool): Object 'Kind' is missing in ";
+    let about =
+        "the object provided is unrecognized (must be of type NodeIPPool): Object 'Kind' is missing in ";
     begins(s.post(POOLS, &other).await, 400, "BadRequest", about);
     s.get(&at(POOLS, &name)).await.refused(404, "NotFound");
     // Built-in kinds: nothing said is the kind of the URL, something else is refused.
     let name = s.name("node");
     let mut pod = node(&name);
     pod["kind"] = json!("Pod");
-    begins(s.post(NODES, &pod).await, 400, "BadRequest", "Pod in version \"v1\" cannot be handled as a Node: ");
+    begins(
+        s.post(NODES, &pod).await,
+        400,
+        "BadRequest",
+        "Pod in version \"v1\" cannot be handled as a Node: ",
+    );
     let mut next = node(&name);
     next["apiVersion"] = json!("v2");
-    begins(s.post(NODES, &next).await, 400, "BadRequest", "Node in version \"v2\" cannot be handled as a Node: ");
+    begins(
+        s.post(NODES, &next).await,
+        400,
+        "BadRequest",
+        "Node in version \"v2\" cannot be handled as a Node: ",
+    );
     s.post(NODES, &json!({"metadata": {"name": name}})).await.created();
 }
 
@@ -83,7 +98,9 @@ pub(crate) async fn bodies_that_are_too_large(s: Server) {
         too_large_to_store(s.post(POLICIES, &of(&name, bytes)).await);
         s.get(&at(POLICIES, &name)).await.refused(404, "NotFound");
         // By a change, too.
-        too_large_to_store(s.merge(&path, &json!({"spec": {"desiredState": {"x": "z".repeat(bytes)}}})).await);
+        too_large_to_store(
+            s.merge(&path, &json!({"spec": {"desiredState": {"x": "z".repeat(bytes)}}})).await,
+        );
     }
     let words = "Request entity too large: limit is 3145728";
     let name = s.name("large");
@@ -188,11 +205,14 @@ pub(crate) async fn bodies_of_other_types(s: Server) {
     s.ask(Method::POST, POOLS, None, pool(&name).to_string().into_bytes()).await.created();
     // Who asks for protobuf first and JSON next, as client-go does for some kinds, gets what there is.
     let accept = "application/vnd.unheard.of, application/json";
-    let request = Request::get(at(POOLS, &name)).header("accept", accept).body(Body::empty()).expect("a request");
+    let request =
+        Request::get(at(POOLS, &name)).header("accept", accept).body(Body::empty()).expect("a request");
     assert_eq!(s.send(request).await.ok()["kind"], "NodeIPPool");
-    let request = Request::get(at(POOLS, &name)).header("accept", "*/*").body(Body::empty()).expect("a request");
+    let request =
+        Request::get(at(POOLS, &name)).header("accept", "*/*").body(Body::empty()).expect("a request");
     assert_eq!(s.send(request).await.ok()["kind"], "NodeIPPool");
-    let request = Request::get(at(POOLS, &name)).header("accept", "text/html").body(Body::empty()).expect("a request");
+    let request =
+        Request::get(at(POOLS, &name)).header("accept", "text/html").body(Body::empty()).expect("a request");
     assert_eq!(s.send(request).await.code, 406);
 }
 
@@ -242,8 +262,10 @@ pub(crate) async fn odd_patches(s: Server) {
         assert_eq!(answer.body["kind"], "Status", "{patch}");
         assert_eq!(s.get(&path).await.ok(), before, "{patch}");
     }
-    let many: Vec<Value> = (0..10_001).map(|_| json!({"op": "test", "path": "/spec/x", "value": null})).collect();
-    let words = "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
+    let many: Vec<Value> =
+        (0..10_001).map(|_| json!({"op": "test", "path": "/spec/x", "value": null})).collect();
+    let words =
+        "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
     s.json_patch(&path, &json!(many)).await.says(413, "RequestEntityTooLarge", words);
     assert_eq!(s.get(&path).await.ok(), before);
 }

@@ -43,7 +43,8 @@ pub(crate) async fn a_list_has_a_version_and_is_in_order(s: Server) {
 }
 
 pub(crate) async fn label_selectors(s: Server) {
-    let labels = [json!({"n": "1", "a": "x"}), json!({"n": "2", "a": "y"}), json!({"n": "3"}), json!({"e": ""})];
+    let labels =
+        [json!({"n": "1", "a": "x"}), json!({"n": "2", "a": "y"}), json!({"n": "3"}), json!({"e": ""})];
     let (selector, made) = group(&s, &labels).await;
     let cases: [(&str, &[usize]); 16] = [
         ("n=1", &[0]),
@@ -180,8 +181,10 @@ pub(crate) async fn not_older_than(s: Server) {
 pub(crate) async fn a_version_that_is_yet_to_come(s: Server) {
     let name = s.name("state");
     s.post(STATES, &state(&name)).await.created();
-    for path in [format!("{STATES}?resourceVersion=99999999999"), format!("{STATES}/{name}?resourceVersion=99999999999")]
-    {
+    for path in [
+        format!("{STATES}?resourceVersion=99999999999"),
+        format!("{STATES}/{name}?resourceVersion=99999999999"),
+    ] {
         let answer = s.get(&path).await;
         assert_eq!(answer.headers.get("retry-after").and_then(|value| value.to_str().ok()), Some("1"));
         let status = answer.refused(504, "Timeout");
@@ -211,9 +214,13 @@ pub(crate) async fn options_that_do_not_go_together(s: Server) {
         ("sendInitialEvents=true", "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"),
     ];
     for (query, words) in cases {
-        let status = s.get(&format!("{STATES}?{query}")).await.says(422, "Invalid", &format!("{about}{words}"));
+        let status =
+            s.get(&format!("{STATES}?{query}")).await.says(422, "Invalid", &format!("{about}{words}"));
         assert_eq!(causes(&status).len(), 1);
-        assert_eq!((&status["details"]["group"], &status["details"]["kind"]), (&json!("meta.k8s.io"), &json!("ListOptions")));
+        assert_eq!(
+            (&status["details"]["group"], &status["details"]["kind"]),
+            (&json!("meta.k8s.io"), &json!("ListOptions"))
+        );
     }
     let unread = s.get(&format!("{STATES}?resourceVersion=abc")).await;
     begins(unread, 400, "BadRequest", "invalid resource version: ");

@@ -129,7 +129,10 @@ pub(crate) async fn a_resource_version_in_a_patch_guards_it(s: Server) {
     let patch = |version: &str, label: &str| json!({"metadata": {"resourceVersion": version, "labels": {"a": label}}});
     let after = s.merge(&path, &patch(version(&before), "c")).await.ok();
     let status = s.merge(&path, &patch(version(&before), "d")).await.refused(409, "Conflict");
-    assert!(status["message"].as_str().is_some_and(|m| m.contains("the object has been modified")), "{status}");
+    assert!(
+        status["message"].as_str().is_some_and(|m| m.contains("the object has been modified")),
+        "{status}"
+    );
     assert_eq!(s.get(&path).await.ok(), after);
     // The same as an operation.
     let replace = |version: &str| {
@@ -182,7 +185,10 @@ pub(crate) async fn an_empty_patch_changes_nothing(s: Server) {
     let (path, before) = made(&s).await;
     assert_eq!(version(&s.json_patch(&path, &json!([])).await.ok()), version(&before));
     assert_eq!(version(&s.merge(&path, &json!({})).await.ok()), version(&before));
-    assert_eq!(version(&s.merge(&path, &json!({"metadata": {"labels": {"a": "b"}}})).await.ok()), version(&before));
+    assert_eq!(
+        version(&s.merge(&path, &json!({"metadata": {"labels": {"a": "b"}}})).await.ok()),
+        version(&before)
+    );
 }
 
 pub(crate) async fn what_is_not_there_is_404(s: Server) {

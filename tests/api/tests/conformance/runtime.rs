@@ -31,12 +31,20 @@ pub(crate) async fn typed_objects(s: Server) {
     let replaced = api.replace(&name, &PostParams::default(), &new).await.expect("replaced");
     assert_ne!(replaced.resource_version(), made.resource_version());
     let patch = json!({"status": {"sequence": 3}});
-    let patched = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("patched");
+    let patched =
+        api.patch_status(&name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("patched");
     assert_eq!(patched.status.as_ref().map(|status: &NodeIPPoolStatus| status.sequence), Some(3));
     let mut stale = patched.clone();
     stale.metadata.resource_version = made.resource_version();
     assert!(matches!(api.replace_status(&name, &PostParams::default(), &stale).await, Err(Error::Api(_))));
-    assert_eq!(api.list(&ListParams::default().labels("a=b").fields(&format!("metadata.name={name}"))).await.expect("a list").items.len(), 1);
+    assert_eq!(
+        api.list(&ListParams::default().labels("a=b").fields(&format!("metadata.name={name}")))
+            .await
+            .expect("a list")
+            .items
+            .len(),
+        1
+    );
     let guard = Preconditions { uid: made.uid(), resource_version: None };
     api.delete(&name, &DeleteParams::default().preconditions(guard)).await.expect("deleted");
     assert!(api.get_opt(&name).await.expect("an answer").is_none());
@@ -148,7 +156,14 @@ pub(crate) async fn errors_by_type(s: Server) {
         other => panic!("{other:?}"),
     }
     let test = json!([{"op": "test", "path": "/spec/quarantine", "value": "1m"}]);
-    match api.patch(&name, &PatchParams::default(), &Patch::<NodeIPPool>::Json(serde_json::from_value(test).expect("a patch"))).await {
+    match api
+        .patch(
+            &name,
+            &PatchParams::default(),
+            &Patch::<NodeIPPool>::Json(serde_json::from_value(test).expect("a patch")),
+        )
+        .await
+    {
         Err(Error::Api(status)) => assert!(status.is_invalid(), "{status:?}"),
         other => panic!("{other:?}"),
     }

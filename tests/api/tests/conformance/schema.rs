@@ -24,7 +24,10 @@ pub(crate) async fn unknown_fields_are_pruned_and_warned_about(s: Server) {
         let unknown = ["metadata.foo", "spec.range.bogus", "spec.x", "y"];
         assert_eq!(answer.warnings(), unknown.map(|field| format!("unknown field \"{field}\"")), "{query}");
         let made = plain(answer.created());
-        assert_eq!(made["spec"], json!({"quarantine": "5m", "range": {"cidr": "10.10.10.0/24"}, "staticBand": "Auto"}));
+        assert_eq!(
+            made["spec"],
+            json!({"quarantine": "5m", "range": {"cidr": "10.10.10.0/24"}, "staticBand": "Auto"})
+        );
         assert_eq!((&made["y"], &made["metadata"]["foo"]), (&Value::Null, &Value::Null));
         assert_eq!(plain(s.get(&at(POOLS, &name)).await.ok()), made);
         let answer = s.merge(&at(POOLS, &name), &json!({"spec": {"bogus": 1}})).await;
@@ -70,9 +73,8 @@ pub(crate) async fn duplicate_fields(s: Server) {
         r#"{{"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {{"name": "{name}"}},
             "spec": {{"range": {{"cidr": "10.0.0.0/24"}}}}, "spec": {{"range": {{"cidr": "10.0.1.0/24"}}}}}}"#
     );
-    let ask = |query: &'static str| {
-        s.ask(Method::POST, query, Some("application/json"), text.clone().into_bytes())
-    };
+    let ask =
+        |query: &'static str| s.ask(Method::POST, query, Some("application/json"), text.clone().into_bytes());
     ask("/apis/nmstate.io/v1/nodeippools?fieldValidation=Strict").await.says(
         400,
         "BadRequest",
@@ -128,7 +130,8 @@ pub(crate) async fn violations_name_their_field(s: Server) {
         let name = s.name("pool");
         let mut object = pool(&name);
         object["spec"] = spec;
-        let status = s.post(POOLS, &object).await.says(422, "Invalid", &format!("{}{field}: {words}", about(&name)));
+        let status =
+            s.post(POOLS, &object).await.says(422, "Invalid", &format!("{}{field}: {words}", about(&name)));
         assert_eq!(causes(&status), [(field, reason)]);
         assert_eq!(status["details"]["causes"][0]["message"], words);
         assert_eq!(status["details"]["name"], name);
@@ -151,7 +154,8 @@ pub(crate) async fn every_violation_at_once(s: Server) {
     assert!(found.contains(&("spec.ranges[1].cidr", "FieldValueInvalid")), "{status}");
     let message = status["message"].as_str().expect("a message");
     // Several stand in brackets.
-    let words = format!("NodeIPPool.nmstate.io \"{name}\" is invalid: [spec.ranges[0].start: Invalid value: start ");
+    let words =
+        format!("NodeIPPool.nmstate.io \"{name}\" is invalid: [spec.ranges[0].start: Invalid value: start ");
     assert!(message.starts_with(&words) && message.ends_with(']'), "{message}");
 }
 
@@ -164,7 +168,10 @@ pub(crate) async fn changes_that_are_not_allowed(s: Server) {
          another to ranges and set this one to state: Draining, or delete and re-create the pool (addresses that are held \
          are kept)"
     );
-    let status = s.merge(&path, &json!({"spec": {"range": {"cidr": "10.10.11.0/24"}}})).await.says(422, "Invalid", &words);
+    let status = s
+        .merge(&path, &json!({"spec": {"range": {"cidr": "10.10.11.0/24"}}}))
+        .await
+        .says(422, "Invalid", &words);
     assert_eq!(causes(&status), [("spec.range.cidr", "FieldValueForbidden")]);
     let mut new = before.clone();
     new["spec"]["range"]["cidr"] = json!("10.10.11.0/24");
@@ -208,7 +215,10 @@ pub(crate) async fn two_versions_of_one_object(s: Server) {
     let mut back = plain(seen);
     back["spec"]["maxUnavailable"] = json!("10%");
     let back = s.put(&at(old, &name), &back).await.ok();
-    assert_eq!((&back["apiVersion"], &back["metadata"]["generation"]), (&json!("nmstate.io/v1beta1"), &json!(3)));
+    assert_eq!(
+        (&back["apiVersion"], &back["metadata"]["generation"]),
+        (&json!("nmstate.io/v1beta1"), &json!(3))
+    );
     object["apiVersion"] = json!("nmstate.io/v1");
     s.post(new, &object).await.refused(409, "AlreadyExists");
     s.post(old, &object).await.says(
@@ -224,7 +234,9 @@ pub(crate) async fn both_versions_are_watched(s: Server) {
     let new = "/apis/nmstate.io/v1/nodenetworkstates";
     let name = s.name("state");
     let made = s.post(STATES, &state(&name)).await.created();
-    let mut watch = s.watch(&format!("{new}?fieldSelector=metadata.name%3D{name}&resourceVersion={}", version(&made))).await;
+    let mut watch = s
+        .watch(&format!("{new}?fieldSelector=metadata.name%3D{name}&resourceVersion={}", version(&made)))
+        .await;
     s.merge(&at(STATES, &name), &json!({"metadata": {"labels": {"a": "b"}}})).await.ok();
     s.delete(&at(new, &name)).await.ok();
     for kind in ["MODIFIED", "DELETED"] {
@@ -237,7 +249,9 @@ pub(crate) async fn lists_say_their_kind(s: Server) {
     let name = s.name("policy");
     s.post(POLICIES, &policy(&name)).await.created();
     for version in ["v1", "v1beta1"] {
-        let path = format!("/apis/nmstate.io/{version}/nodenetworkconfigurationpolicies?fieldSelector=metadata.name%3D{name}");
+        let path = format!(
+            "/apis/nmstate.io/{version}/nodenetworkconfigurationpolicies?fieldSelector=metadata.name%3D{name}"
+        );
         let list = s.get(&path).await.ok();
         assert_eq!(list["kind"], "NodeNetworkConfigurationPolicyList");
         assert_eq!(list["apiVersion"], format!("nmstate.io/{version}"));

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use crate::differences::plain;
 use crate::support::{causes, uid, version};
 
-const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
 
 async fn made(s: &Server) -> (String, Value) {
     let name = s.name("pool");
@@ -30,7 +31,8 @@ pub(crate) async fn an_update_replaces_all_but_the_servers_fields(s: Server) {
     assert_eq!(after["metadata"]["creationTimestamp"], before["metadata"]["creationTimestamp"]);
     assert_eq!(after["metadata"]["generation"], 2);
     assert_eq!(uid(&after), uid(&before));
-    let versions = [version(&before), version(&after)].map(|version| version.parse::<u64>().expect("a number"));
+    let versions =
+        [version(&before), version(&after)].map(|version| version.parse::<u64>().expect("a number"));
     assert!(versions[1] > versions[0], "{versions:?}");
     // What the new one doesn't have is gone.
     let mut bare = plain(after.clone());

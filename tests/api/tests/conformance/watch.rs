@@ -265,7 +265,10 @@ pub(crate) async fn all_namespaces_or_one(s: Server) {
         .await;
     }
     let space = |event: &api_tests::server::Event| event.object["metadata"]["namespace"].clone();
-    assert_eq!([space(&all.next_of(&name).await), space(&all.next_of(&name).await)], [spaces[0].as_str(), &spaces[1]]);
+    assert_eq!(
+        [space(&all.next_of(&name).await), space(&all.next_of(&name).await)],
+        [spaces[0].as_str(), &spaces[1]]
+    );
     assert_eq!(space(&one.next().await), spaces[1]);
     s.post("/api/v1/nodes", &node(&s.name("node"))).await.created();
     s.delete(&format!("{}/{name}", collection(&spaces[1]))).await.ok();
