@@ -234,13 +234,15 @@ pub(crate) async fn odd_queries(s: Server) {
         format!("{selector}&unheard=of"),
         format!("{selector}&&"),
         format!("{selector}&pretty=true"),
-        format!("{selector}&limit="),
+        format!("{selector}&limit=0"),
         format!("&{selector}"),
         format!("{selector}&labelSelector="),
     ] {
         assert_eq!(names(&s.get(&format!("{POOLS}?{query}")).await.ok()), [&name], "{query}");
     }
-    s.get(&format!("{POOLS}?limit=99999999999999999999")).await.refused(400, "BadRequest");
+    for query in ["limit=", "limit=99999999999999999999", "timeoutSeconds=x"] {
+        s.get(&format!("{POOLS}?{query}")).await.refused(400, "BadRequest");
+    }
 }
 
 pub(crate) async fn odd_patches(s: Server) {
