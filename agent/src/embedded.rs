@@ -27,8 +27,10 @@ pub mod bounds;
 mod caller;
 pub mod discovery;
 mod gc;
+pub mod listen;
 pub mod openapi;
 mod patch;
+pub(crate) mod pki;
 pub mod query;
 pub mod resource;
 pub mod route;
@@ -38,13 +40,14 @@ mod shape;
 pub mod status;
 pub mod store;
 pub mod table;
+pub mod tls;
 mod verbs;
 
 #[cfg(test)]
 mod tests;
 
 pub use answer::Answer;
-pub use caller::Caller;
+pub use caller::{Caller, CallerError};
 pub use resource::Resource;
 pub use status::Status;
 pub use store::{Limits, OpenError};

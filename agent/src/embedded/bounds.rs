@@ -1,9 +1,24 @@
 //! What a caller may do. Asked before every answer, and again for the old and the new object inside each write.
 //!
-//! A first version: everybody may do everything.
+//! Pure functions of what is asked, the old object, the new one, and the UID of the caller's own Node. A host is bound to
+//! what is its own ([`host`], [`ledger`]), a controller to what a controller does ([`controller`]). The API's other rules
+//! (schemas, conflicts) are not repeated here, and a cluster says the same with RBAC and a ValidatingAdmissionPolicy.
+//!
+//! Reading is open to every caller: nothing here is secret, and a host that serves its own claims reads pools, others'
+//! enactments and leases.
+//!
+//! Cost: nothing for callers that may do everything; otherwise linear in the object.
+
+mod controller;
+mod host;
+mod ledger;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 
+use super::resource::{Form, Table};
+use super::store::{Key, Transaction};
 use super::{Caller, Resource, Status};
 
 /// What is asked for.
@@ -19,6 +34,23 @@ pub enum Verb {
     DeleteCollection,
 }
 
+impl Verb {
+    /// As a person says it: "may not … this".
+    fn word(self) -> &'static str {
+        match self {
+            Self::Get | Self::List | Self::Watch => "read",
+            Self::Create => "create",
+            Self::Update | Self::Patch => "change",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "delete many at once of",
+        }
+    }
+
+    fn reads(self) -> bool {
+        matches!(self, Self::Get | Self::List | Self::Watch)
+    }
+}
+
 /// A request about one resource, before any object was looked at.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
@@ -32,13 +64,79 @@ pub struct Asked<'a> {
     pub subresource: &'a str,
 }
 
+impl Asked<'_> {
+    fn form(&self) -> Form {
+        self.resource.form
+    }
+
+    /// `nodeippools/status`.
+    fn what(&self) -> String {
+        match self.subresource {
+            "" => self.resource.plural.clone(),
+            sub => format!("{}/{sub}", self.resource.plural),
+        }
+    }
+}
+
+/// An object that is written: absent before it is created, and after it is gone.
+#[derive(Clone, Copy)]
+struct Write<'a> {
+    old: Option<&'a Value>,
+    new: Option<&'a Value>,
+}
+
+impl<'a> Write<'a> {
+    /// What it was and what it is to be: the rule must hold for both, or a caller could take what isn't its own, or give
+    /// what is away.
+    fn images(self) -> impl Iterator<Item = &'a Value> {
+        self.old.into_iter().chain(self.new)
+    }
+}
+
 /// Whether the caller may ask this at all.
-pub fn may_ask(_asked: &Asked<'_>) -> Result<(), Status> {
-    Ok(())
+pub fn may_ask(asked: &Asked<'_>) -> Result<(), Status> {
+    let may = match asked.caller {
+        _ if asked.verb.reads() => Ok(()),
+        Caller::Everything => Ok(()),
+        Caller::Controller => controller::may_ask(asked),
+        Caller::Host { name, elects } => match host::may_ask(name, asked) {
+            Err(_) if *elects && controller::may_ask(asked).is_ok() => Ok(()),
+            may => may,
+        },
+    };
+    may.map_err(|why| Status::forbidden(asked.resource, asked.name, &why))
 }
 
 /// Whether the caller may make this of that: `old` is absent where an object is created, `new` where one goes.
-/// Both are in the stored version. Called inside the writer, so what it sees is what is changed.
-pub fn may_write(_asked: &Asked<'_>, _old: Option<&Value>, _new: Option<&Value>) -> Result<(), Status> {
-    Ok(())
+/// Both are in the stored version. Called inside the writer, so what it sees is what is changed. `node_uid` finds the
+/// UID of the Node of a name; it is asked for the caller's own only.
+pub fn may_write(
+    asked: &Asked<'_>,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    node_uid: &dyn Fn(&str) -> Option<String>,
+) -> Result<(), Status> {
+    let write = Write { old, new };
+    let may = match asked.caller {
+        Caller::Everything => Ok(()),
+        Caller::Controller => controller::may_write(asked, write),
+        Caller::Host { name, elects } => {
+            let uid = node_uid(name);
+            let host = host::Host { name, uid: uid.as_deref() };
+            match host.may_write(asked, write) {
+                Err(_) if *elects && controller::may_write(asked, write).is_ok() => Ok(()),
+                may => may,
+            }
+        }
+    };
+    let named = write.images().next().and_then(|object| object["metadata"]["name"].as_str());
+    may.map_err(|why| Status::forbidden(asked.resource, named.unwrap_or(asked.name), &why))
+}
+
+/// For [`may_write`]: the UID of the Node of a name, as this very write sees it.
+pub fn node_uid(tx: &Transaction<'_>) -> impl Fn(&str) -> Option<String> {
+    |name| {
+        let node = tx.get(&Key::new(Table::of("", "nodes")?, "", name))?;
+        Some(node.facts.uid.clone())
+    }
 }
