@@ -17,6 +17,14 @@ pub(crate) enum Difference {
     /// A real one shows the JSON or Go that it choked on in the words of Go's libraries. Code and reason are the same,
     /// and the embedded one says in its own words what is wrong.
     WordsOfGo,
+    /// A resourceVersion that is no number is an internal error (500) in some of a real one's verbs. It is the client's
+    /// mistake, and the embedded one may say so with a code of 400 or more.
+    UnreadableVersion,
+    /// A real one doesn't say which operation of a JSON patch failed. The embedded one may, in `details.causes`.
+    WhichOperation,
+    /// What the schema refuses, not a rule, both refuse for the same field and reason, each in its own words. The words of
+    /// rules are the same: they are the CRD's.
+    WordsOfTheSchema,
     /// A real one fills in empty structs of a Node (`nodeInfo`, `daemonEndpoints`), marks new Nodes with a taint, and
     /// writes null for times that are not set. Nobody reads those.
     EmptyFields,
@@ -71,4 +79,39 @@ pub(crate) fn conditions(node: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.iter().map(|condition| (text(&condition["type"]), text(&condition["status"]))).collect()
+}
+
+/// A version that is no number is refused, as a Status.
+#[track_caller]
+pub(crate) fn unreadable(answer: &Answer) {
+    let _why = Difference::UnreadableVersion;
+    assert!(matches!(answer.code, 400..=499 | 500), "{}: {}", answer.asked, answer.text);
+    assert_eq!(
+        (&answer.body["kind"], &answer.body["code"]),
+        (&"Status".into(), &answer.code.into()),
+        "{}",
+        answer.text
+    );
+}
+
+/// A JSON patch that can't be applied: 422, and these words.
+#[track_caller]
+pub(crate) fn patch_rejected(server: &Server, answer: Answer) {
+    let _why = Difference::WhichOperation;
+    let words = "the server rejected our request due to an error in our request";
+    let status = answer.says(422, "Invalid", words);
+    if server.which == Which::Real {
+        assert_eq!(status["details"], serde_json::json!({}));
+    }
+}
+
+/// What the schema refuses: the fields and reasons, whatever the words.
+#[track_caller]
+pub(crate) fn refused_by_schema(answer: Answer, fields: &[(&str, &str)]) {
+    let _why = Difference::WordsOfTheSchema;
+    let status = answer.refused(422, "Invalid");
+    for field in fields {
+        assert!(crate::support::causes(&status).contains(field), "{field:?}: {status}");
+        assert!(status["message"].as_str().is_some_and(|message| message.contains(field.0)), "{status}");
+    }
 }

@@ -15,6 +15,8 @@ use kube::runtime::{WatchStreamExt, reflector};
 use kube::{Api, Error, ResourceExt};
 use serde_json::json;
 
+use crate::support::with_a_forgotten_version;
+
 fn typed_pool(name: &str) -> NodeIPPool {
     let spec: NodeIPPoolSpec =
         serde_json::from_value(json!({"range": {"cidr": "10.10.10.0/24"}})).expect("a spec");
@@ -111,9 +113,9 @@ pub(crate) async fn reflector_follows(s: Server) {
 
 /// kube's typed watch of a version of long ago: an error of code 410, from which a watcher lists anew.
 pub(crate) async fn watcher_survives_an_old_version(s: Server) {
-    s.post(STATES, &state(&s.name("state"))).await.created();
+    let (s, forgotten) = with_a_forgotten_version(s).await;
     let api: Api<NodeNetworkState> = Api::all(s.client());
-    let stream = api.watch(&kube::api::WatchParams::default(), "1").await.expect("a stream");
+    let stream = api.watch(&kube::api::WatchParams::default(), &forgotten).await.expect("a stream");
     pin_mut!(stream);
     match stream.try_next().await.expect("an event") {
         Some(kube::api::WatchEvent::Error(status)) => {

@@ -2,8 +2,9 @@
 
 use std::sync::LazyLock;
 
-use agent::embedded::Api;
+use agent::embedded::{Api, Limits};
 use api_tests::RUNTIME;
+use api_tests::server::paths::{STATES, state};
 use api_tests::server::{Server, Which};
 use serde_json::Value;
 
@@ -12,6 +13,24 @@ pub(crate) fn embedded() -> Server {
     static API: LazyLock<Api> = LazyLock::new(Api::in_memory);
     let _inside = RUNTIME.enter();
     Server::new(Which::Embedded, API.client())
+}
+
+/// A server, and a version that it no longer knows anything of.
+///
+/// A real one is asked for the time before it began. An embedded one remembers all of a short life, so one with a short
+/// memory is made for it.
+pub(crate) async fn with_a_forgotten_version(server: Server) -> (Server, String) {
+    if server.which == Which::Real {
+        return (server, "1".to_owned());
+    }
+    let api = Api::in_memory_with(Limits { log_events: 8, ..Limits::default() });
+    let server = Server::new(Which::Embedded, api.client());
+    let mut first = None;
+    for _ in 0..32 {
+        let made = server.post(STATES, &state(&server.name("state"))).await.created();
+        first.get_or_insert(version(&made).to_owned());
+    }
+    (server, first.unwrap_or_default())
 }
 
 /// Of an object, as the server answered it.

@@ -4,7 +4,7 @@ use api_tests::server::Server;
 use api_tests::server::paths::{POLICIES, POOLS, at, policy, pool};
 use serde_json::{Value, json};
 
-use crate::differences::plain;
+use crate::differences::{plain, unreadable};
 use crate::support::{causes, uid, version};
 
 const MODIFIED: &str =
@@ -76,7 +76,7 @@ pub(crate) async fn a_stale_one_conflicts_and_changes_nothing(s: Server) {
     stale["metadata"]["resourceVersion"] = json!("99999999999");
     s.put(&path, &stale).await.refused(409, "Conflict");
     stale["metadata"]["resourceVersion"] = json!("abc");
-    assert_eq!(s.put(&path, &stale).await.code, 500);
+    unreadable(&s.put(&path, &stale).await);
     assert_eq!(s.get(&path).await.ok(), now);
 }
 
