@@ -1,0 +1,1 @@
+//! `berth serve` itself: what it refuses to start with, its sockets, backups.
