@@ -16,7 +16,7 @@ const NAMES: [(&str, &str); 7] = [
 /// An Event as it is stored. Names of the core group are unknown in the newer one: they are marked, so that they are
 /// dropped and told of.
 pub fn to_core(object: &Value) -> Value {
-    renamed(object, |name| {
+    let mut event = renamed(object, |name| {
         let newer = NAMES.iter().find(|(newer, _)| *newer == name);
         let core = NAMES.iter().find(|(_, core)| *core == name);
         match (newer, core) {
@@ -24,7 +24,9 @@ pub fn to_core(object: &Value) -> Value {
             (None, Some(_)) => format!("{name} "),
             (None, None) => name.to_owned(),
         }
-    })
+    });
+    event["apiVersion"] = "v1".into();
+    event
 }
 
 /// An Event as the newer group has it.
