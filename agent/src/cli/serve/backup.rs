@@ -64,25 +64,27 @@ Examples:
 
 pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<String> {
     let file = &args.file;
-    let copied = match &args.state_dir {
-        Some(dir) => store::backup(dir, file).context("nothing was copied")?,
+    let (objects, revision) = match &args.state_dir {
+        Some(dir) => {
+            let copied = store::backup(dir, file).context("nothing was copied")?;
+            (copied.objects, copied.revision)
+        }
         None => ask(&args.socket, file)?,
     };
-    Ok(format!("{}: {}\n", file.display(), told(&copied)))
+    Ok(format!("{}: {}\n", file.display(), told(objects, revision)))
 }
 
 pub(super) fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
     let copied = store::restore(&args.file, &args.state_dir).context("nothing was restored")?;
-    Ok(format!("{}: {}\n", args.state_dir.display(), told(&copied)))
+    Ok(format!("{}: {}\n", args.state_dir.display(), told(copied.objects, copied.revision)))
 }
 
-fn told(copied: &Copied) -> String {
-    let Copied { objects, revision, .. } = copied;
-    format!("{objects} {}, revision {revision}", if *objects == 1 { "object" } else { "objects" })
+fn told(objects: u64, revision: u64) -> String {
+    format!("{objects} {}, revision {revision}", if objects == 1 { "object" } else { "objects" })
 }
 
-/// Gets the copy from the server and keeps it.
-fn ask(socket: &Path, file: &Path) -> anyhow::Result<Copied> {
+/// Gets the copy from the server and keeps it; how many objects, and the revision.
+fn ask(socket: &Path, file: &Path) -> anyhow::Result<(u64, u64)> {
     let at = || format!("unix:{}", socket.display());
     let mut stream = UnixStream::connect(socket).with_context(|| {
         format!(
@@ -113,7 +115,7 @@ fn ask(socket: &Path, file: &Path) -> anyhow::Result<Copied> {
         bail!("{}: the answer was cut off; nothing was kept", at());
     };
     keep(file, body).with_context(|| format!("{}: can't be written", file.display()))?;
-    Ok(Copied { objects, revision })
+    Ok((objects, revision))
 }
 
 /// For its owner only, whole or not at all, and never in place of another.

@@ -1,4 +1,4 @@
-//! DESIGN's bounds of a host, one refusal per line of a table, each with what the host is told (R44 without a cluster).
+//! DESIGN's bounds of a host, one refusal per line of a table, each with what the host is told.
 
 mod ledger;
 

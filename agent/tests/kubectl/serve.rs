@@ -1,1 +1,0 @@
-//! `berth serve` itself: what it refuses to start with, its sockets, backups.
