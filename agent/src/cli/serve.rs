@@ -1,23 +1,28 @@
 //! `berth serve`: the API where there is no cluster, until it is told to stop.
 
+mod backup;
 mod kubeconfig;
 mod pki;
 
+use std::convert::Infallible;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
 use clap::Subcommand;
+use hyper::body::Incoming;
+use hyper::{Request, Response};
 use k8s_openapi::jiff::Timestamp;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tower::{Service, ServiceExt as _};
 
-use crate::embedded::Api;
 use crate::embedded::listen::{Address, Listener, Place};
 use crate::embedded::tls::{Tls, TlsFiles};
+use crate::embedded::{Answer, Api};
 
 /// Serve the Kubernetes API where there is no cluster
 ///
@@ -42,6 +47,8 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 enum Tool {
     Pki(pki::Args),
+    Backup(backup::BackupArgs),
+    Restore(backup::RestoreArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -79,7 +86,8 @@ Examples:
   berth serve pki init --server-name 10.0.0.1
   berth serve --state-dir /var/lib/berth/api --listen 10.0.0.1:6443 --tls-cert /etc/berth/pki/server.crt \\
     --tls-key /etc/berth/pki/server.key --client-ca /etc/berth/pki/ca.crt
-  berth serve pki host node01";
+  berth serve pki host node01
+  berth serve backup /var/backups/berth";
 
 /// How long requests under way may take once the server is told to stop: the longest is a write that waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -90,6 +98,8 @@ const SOON: i64 = 30 * 24 * 3600;
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     match &args.tool {
         Some(Tool::Pki(args)) => pki::run(args),
+        Some(Tool::Backup(args)) => backup::backup(args),
+        Some(Tool::Restore(args)) => backup::restore(args),
         None => {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
             runtime.context("can't start")?.block_on(serve(&args.serve))?;
@@ -122,7 +132,7 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     let (stop, stopping) = watch::channel(false);
     let mut serving = JoinSet::new();
     for listener in listeners {
-        serving.spawn(listener.serve(api.clone(), stopping.clone(), PATIENCE));
+        serving.spawn(listener.serve(service(api.clone()), stopping.clone(), PATIENCE));
     }
     let [terminate, interrupt] = &mut asked;
     tokio::select! {
@@ -134,6 +144,28 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     api.stop();
     while serving.join_next().await.is_some() {}
     Ok(())
+}
+
+/// The API, and beside it the copy for backups.
+fn service(
+    api: Api,
+) -> impl Service<
+    Request<Incoming>,
+    Response = Response<Answer>,
+    Error = Infallible,
+    Future = impl Future<Output = Result<Response<Answer>, Infallible>> + Send,
+> + Clone
++ Send
++ 'static {
+    tower::service_fn(move |request: Request<Incoming>| {
+        let api = api.clone();
+        async move {
+            match backup::answer(&api, &request).await {
+                Some(copy) => Ok(copy),
+                None => api.oneshot(request).await,
+            }
+        }
+    })
 }
 
 impl Serve {

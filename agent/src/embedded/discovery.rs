@@ -13,7 +13,7 @@ use hyper::http::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::resource::{self, Resource};
-use super::{Answer, answer};
+use super::{Answer, Status, answer};
 
 /// Verbs of every resource.
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -27,6 +27,7 @@ const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGrou
 pub fn answer(path: &str, accept: &str) -> Option<Response<Answer>> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let found = match parts.as_slice() {
+        ["api", "v1", "pods"] => return Some(no_pods()),
         ["api"] if aggregated(accept) => return Some(aggregate(&[""])),
         ["apis"] if aggregated(accept) => return Some(aggregate(&groups())),
         ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"],
@@ -46,6 +47,15 @@ pub fn answer(path: &str, accept: &str) -> Option<Response<Answer>> {
         _ => None,
     };
     found.map(|value| answer::json(StatusCode::OK, &value))
+}
+
+/// `kubectl describe node` asks for a Node's pods. It goes on without them where it may not see them, and gives up where
+/// there is no such thing.
+fn no_pods() -> Response<Answer> {
+    let message = "pods is forbidden: there are no pods where there is no cluster";
+    let mut status = Status::new(StatusCode::FORBIDDEN, "Forbidden", message);
+    status.details.kind = "pods".to_owned();
+    answer::refusal(&status)
 }
 
 /// Groups but the core one, in the order in which kubectl shows them.

@@ -2,6 +2,7 @@
 //!
 //! Cost: reads the ledger twice, once as it was and once as it is to be; a ledger has at most 5,000 entries.
 
+use crds::names::annotation::{HOLD, RESET_POOL};
 use crds::{NodeIPPool, NodeIPPoolStatus, address};
 use policy::pool::{Barred, Pool, PoolSpec};
 use serde_json::{Map, Value};
@@ -96,7 +97,11 @@ impl Host<'_> {
         if !status["rebuiltFor"].is_string() || status["rebuiltFor"] != metadata["uid"] {
             return Err("the pool gives nothing: its ledger is not rebuilt".to_owned());
         }
-        if status.get("hold").is_some_and(|hold| !hold.is_null()) {
+        let asked = |annotation: &str| metadata["annotations"].get(annotation).is_some();
+        if asked(RESET_POOL) {
+            return Err("the pool gives nothing: its ledger is to be rebuilt".to_owned());
+        }
+        if asked(HOLD) || status.get("hold").is_some_and(|hold| !hold.is_null()) {
             return Err("the pool gives nothing: it is on hold".to_owned());
         }
         if metadata["deletionTimestamp"].is_string() {

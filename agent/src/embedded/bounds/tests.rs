@@ -1,1 +1,413 @@
+//! DESIGN's bounds of a host, one refusal per line of a table, each with what the host is told.
 
+mod ledger;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::embedded::resource;
+
+const UID: &str = "uid-1";
+const HOST: &str = "node01";
+const ENACTMENTS: &str = "nodenetworkconfigurationenactments";
+
+fn find(plural: &str) -> &'static Resource {
+    let found = resource::all()
+        .iter()
+        .find(|resource| resource.plural == plural && resource.group != "events.k8s.io");
+    found.unwrap_or_else(|| panic!("{plural} is served"))
+}
+
+fn host() -> Caller {
+    Caller::Host { name: HOST.to_owned(), elects: false }
+}
+
+/// `plural` or `plural/status`.
+fn ask<'a>(caller: &'a Caller, verb: Verb, what: &'a str) -> Asked<'a> {
+    let (plural, subresource) = what.split_once('/').unwrap_or((what, ""));
+    Asked { caller, verb, resource: find(plural), namespace: "", name: "x", subresource }
+}
+
+fn write(
+    caller: &Caller,
+    verb: Verb,
+    what: &str,
+    old: Option<&Value>,
+    new: Option<&Value>,
+) -> Result<(), String> {
+    let asked = ask(caller, verb, what);
+    let uid = |name: &str| (name == HOST).then(|| UID.to_owned());
+    let may = may_ask(&asked).and_then(|()| may_write(&asked, old, new, &uid));
+    may.map_err(|status| {
+        assert_eq!((status.code.as_u16(), status.reason), (403, "Forbidden"));
+        let (_, why) = status.message.split_once(" is forbidden: ").expect("Kubernetes' words");
+        why.to_owned()
+    })
+}
+
+fn node(name: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {"rack": "1"}}})
+}
+
+fn enactment(name: &str, node: &str, policy: &str, owner: (&str, &str)) -> Value {
+    json!({"metadata": {
+        "name": name,
+        "labels": {"nmstate.io/node": node, "nmstate.io/policy": policy},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": owner.0, "uid": owner.1}],
+        "finalizers": ["nmstate.io/addresses", "other/one"],
+    }})
+}
+
+fn own() -> Value {
+    enactment("node01.web", HOST, "web", (HOST, UID))
+}
+
+fn state(name: &str, uid: &str) -> Value {
+    json!({"metadata": {"name": name,
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}]}})
+}
+
+fn slice(node: &str, uid: &str) -> Value {
+    json!({"metadata": {"name": "traffic-1.10.0.0.0"}, "spec": {"node": node, "nodeUID": uid}})
+}
+
+fn lease(namespace: &str, name: &str) -> Value {
+    json!({"metadata": {"namespace": namespace, "name": name}})
+}
+
+fn with(mut object: Value, change: impl FnOnce(&mut Value)) -> Value {
+    change(&mut object);
+    object
+}
+
+#[test]
+fn a_host_writes_what_is_its_own() {
+    use Verb::{Create, Delete, Patch, Update};
+    let labelled = with(node(HOST), |node| node["metadata"]["labels"]["rack"] = "2".into());
+    let event = |teller: &str| json!({"metadata": {"name": "e"}, "reportingInstance": teller});
+    let source = json!({"metadata": {"name": "e"}, "reportingInstance": "", "source": {"host": HOST}});
+    let allowed: Vec<(Verb, &str, Option<Value>, Option<Value>)> = vec![
+        (Create, "nodes", None, Some(node(HOST))),
+        (Update, "nodes", Some(node(HOST)), Some(labelled.clone())),
+        (Patch, "nodes/status", Some(node(HOST)), Some(node(HOST))),
+        (Create, "leases", None, Some(lease("kube-node-lease", HOST))),
+        (Update, "leases", Some(lease("kube-node-lease", HOST)), Some(lease("kube-node-lease", HOST))),
+        (Create, "events", None, Some(event("node02"))),
+        (Patch, "events", Some(event(HOST)), Some(event(HOST))),
+        (Patch, "events", Some(source.clone()), Some(source)),
+        (Create, ENACTMENTS, None, Some(own())),
+        (Update, "nodenetworkconfigurationenactments/status", Some(own()), Some(own())),
+        (Delete, ENACTMENTS, Some(own()), None),
+        (Create, "nodenetworkstates", None, Some(state(HOST, UID))),
+        (Patch, "nodenetworkstates/status", Some(state(HOST, UID)), Some(state(HOST, UID))),
+        (Update, "nodenetworkstates", Some(state(HOST, "former")), Some(state(HOST, UID))),
+        (Create, "nodeipslices", None, Some(slice(HOST, UID))),
+        (Patch, "nodeipslices/status", Some(slice(HOST, UID)), Some(slice(HOST, UID))),
+        (Delete, "nodeipslices", Some(slice(HOST, UID)), None),
+    ];
+    for (verb, what, old, new) in allowed {
+        assert_eq!(write(&host(), verb, what, old.as_ref(), new.as_ref()), Ok(()), "{verb:?} {what}");
+    }
+    for what in
+        ["nodes", "nodeippools", "nodenetworkconfigurationpolicies", ENACTMENTS, "leases", "namespaces"]
+    {
+        for verb in [Verb::Get, Verb::List, Verb::Watch] {
+            assert_eq!(may_ask(&ask(&host(), verb, what)), Ok(()), "{verb:?} {what}");
+        }
+    }
+}
+
+#[test]
+fn each_refusal_says_why() {
+    use Verb::{Create, Delete, DeleteCollection, Patch, Update};
+    let restricted = with(node(HOST), |node| {
+        node["metadata"]["labels"]["node-restriction.kubernetes.io/zone"] = "dmz".into();
+    });
+    let event = |teller: &str| json!({"metadata": {"name": "e"}, "reportingInstance": teller});
+    let theirs = enactment("node02.web", "node02", "web", ("node02", "uid-2"));
+    let unlabelled = with(own(), |object| object["metadata"]["labels"] = json!({"nmstate.io/policy": "web"}));
+    let unowned = with(own(), |object| object["metadata"]["ownerReferences"] = json!([]));
+    let namesake = enactment("node01.web", HOST, "web", (HOST, "former"));
+    let two = with(own(), |object| {
+        let other = json!({"apiVersion": "v1", "kind": "Node", "name": "node02", "uid": "uid-2"});
+        object["metadata"]["ownerReferences"].as_array_mut().expect("owners").push(other);
+    });
+    let squat = enactment("node02.web", HOST, "web", (HOST, UID));
+    let mislabelled = enactment("node01.web", HOST, "db", (HOST, UID));
+    let refused: Vec<(Verb, &str, Option<Value>, Option<Value>, &str)> = vec![
+        (Create, "nodes", None, Some(node("node02")), "host node01 may not create Node node02, only its own"),
+        (
+            Patch,
+            "nodes/status",
+            Some(node("node02")),
+            Some(node("node02")),
+            "host node01 may not change Node node02, only its own",
+        ),
+        (Delete, "nodes", Some(node(HOST)), None, "host node01 may not delete nodes"),
+        (
+            Update,
+            "nodes",
+            Some(node(HOST)),
+            Some(restricted.clone()),
+            "host node01 may not change labels under node-restriction.kubernetes.io/",
+        ),
+        (
+            Update,
+            "nodes",
+            Some(restricted.clone()),
+            Some(node(HOST)),
+            "host node01 may not change labels under node-restriction.kubernetes.io/",
+        ),
+        (
+            Create,
+            "nodes",
+            None,
+            Some(restricted),
+            "host node01 may not change labels under node-restriction.kubernetes.io/",
+        ),
+        (
+            Update,
+            "leases",
+            Some(lease("kube-node-lease", "node02")),
+            Some(lease("kube-node-lease", "node02")),
+            "host node01 may change only Lease node01 in namespace kube-node-lease",
+        ),
+        (
+            Create,
+            "leases",
+            None,
+            Some(lease("default", HOST)),
+            "host node01 may create only Lease node01 in namespace kube-node-lease",
+        ),
+        (Delete, "leases", Some(lease("kube-node-lease", HOST)), None, "host node01 may not delete leases"),
+        (
+            Patch,
+            "events",
+            Some(event("node02")),
+            Some(event(HOST)),
+            "host node01 may change only Events whose reportingInstance it is",
+        ),
+        (Delete, "events", Some(event(HOST)), None, "host node01 may not delete events"),
+        (Create, "namespaces", None, Some(node("x")), "host node01 may not create namespaces"),
+        (
+            Update,
+            "nodenetworkconfigurationpolicies/status",
+            Some(node("x")),
+            Some(node("x")),
+            "host node01 may not change nodenetworkconfigurationpolicies/status",
+        ),
+        (Create, "nodeippools", None, Some(node("x")), "host node01 may not create nodeippools"),
+        (Update, "nodeippools", Some(node("x")), Some(node("x")), "host node01 may not change nodeippools"),
+        (Delete, "nodeippools", Some(node("x")), None, "host node01 may not delete nodeippools"),
+        (
+            DeleteCollection,
+            ENACTMENTS,
+            Some(own()),
+            None,
+            "host node01 may not delete many at once of nodenetworkconfigurationenactments",
+        ),
+        (
+            Update,
+            ENACTMENTS,
+            Some(theirs.clone()),
+            Some(theirs.clone()),
+            "it is not host node01's: its label nmstate.io/node is node02",
+        ),
+        (
+            Delete,
+            ENACTMENTS,
+            Some(theirs.clone()),
+            None,
+            "it is not host node01's: its label nmstate.io/node is node02",
+        ),
+        (
+            Update,
+            ENACTMENTS,
+            Some(theirs),
+            Some(own()),
+            "it is not host node01's: its label nmstate.io/node is node02",
+        ),
+        (
+            Update,
+            ENACTMENTS,
+            Some(own()),
+            Some(unlabelled.clone()),
+            "it is not host node01's: its label nmstate.io/node is missing",
+        ),
+        (
+            Update,
+            ENACTMENTS,
+            Some(unlabelled),
+            Some(own()),
+            "it is not host node01's: its label nmstate.io/node is missing",
+        ),
+        (Create, ENACTMENTS, None, Some(unowned), "it must have Node node01 with UID uid-1 as its owner"),
+        (
+            Update,
+            "nodenetworkconfigurationenactments/status",
+            Some(namesake.clone()),
+            Some(namesake),
+            "it is owned by Node node01 with UID former, not by Node node01 with UID uid-1",
+        ),
+        (
+            Create,
+            ENACTMENTS,
+            None,
+            Some(two),
+            "it is owned by Node node02 with UID uid-2, not by Node node01 with UID uid-1",
+        ),
+        (
+            Create,
+            ENACTMENTS,
+            None,
+            Some(squat),
+            "an enactment of host node01 is named node01.<policy>, with the policy in its label nmstate.io/policy",
+        ),
+        (
+            Create,
+            ENACTMENTS,
+            None,
+            Some(mislabelled),
+            "an enactment of host node01 is named node01.<policy>, with the policy in its label nmstate.io/policy",
+        ),
+        (
+            Create,
+            "nodenetworkstates",
+            None,
+            Some(state("node02", "uid-2")),
+            "host node01 may not write the state of node node02",
+        ),
+        (
+            Delete,
+            "nodenetworkstates",
+            Some(state("node02", "uid-2")),
+            None,
+            "host node01 may not write the state of node node02",
+        ),
+        (
+            Update,
+            "nodenetworkstates",
+            Some(state(HOST, UID)),
+            Some(state(HOST, "former")),
+            "it is owned by Node node01 with UID former, not by Node node01 with UID uid-1",
+        ),
+        (
+            Create,
+            "nodeipslices",
+            None,
+            Some(slice("node02", "uid-2")),
+            "host node01 may not write a slice of node node02",
+        ),
+        (
+            Patch,
+            "nodeipslices/status",
+            Some(slice(HOST, "former")),
+            Some(slice(HOST, "former")),
+            "spec.nodeUID must be uid-1, the UID of Node node01",
+        ),
+        (
+            Delete,
+            "nodeipslices",
+            Some(slice("node02", "uid-2")),
+            None,
+            "host node01 may not write a slice of node node02",
+        ),
+    ];
+    for (verb, what, old, new, why) in refused {
+        let said = write(&host(), verb, what, old.as_ref(), new.as_ref());
+        assert_eq!(said, Err(why.to_owned()), "{verb:?} {what} {old:?} {new:?}");
+    }
+}
+
+/// Node `a` with policy `b.c` and node `a.b` with policy `c` have one name: the label and the owner tell them apart.
+#[test]
+fn a_name_alone_is_no_proof() {
+    let theirs = enactment("node01.b.c", "node01.b", "c", ("node01.b", "uid-b"));
+    let said = write(&host(), Verb::Update, ENACTMENTS, Some(&theirs), Some(&theirs));
+    assert_eq!(said, Err("it is not host node01's: its label nmstate.io/node is node01.b".to_owned()));
+    let ours = enactment("node01.b.c", HOST, "b.c", (HOST, UID));
+    assert_eq!(write(&host(), Verb::Create, ENACTMENTS, None, Some(&ours)), Ok(()));
+}
+
+/// Rule 7: after a Node was re-created under its name, its host takes the finalizer off what the former one left.
+#[test]
+fn what_a_former_node_left_may_be_let_go_and_nothing_else() {
+    let leaving = with(enactment("node01.web", HOST, "web", (HOST, "former")), |object| {
+        object["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+        object["metadata"]["resourceVersion"] = "7".into();
+    });
+    let let_go = with(leaving.clone(), |object| {
+        object["metadata"]["finalizers"] = json!(["other/one"]);
+        object["metadata"]["resourceVersion"] = "8".into();
+    });
+    let change = |old: &Value, new: &Value| write(&host(), Verb::Patch, ENACTMENTS, Some(old), Some(new));
+    assert_eq!(change(&leaving, &let_go), Ok(()));
+    let all = with(let_go.clone(), |object| object["metadata"]["finalizers"] = json!([]));
+    let more = with(let_go.clone(), |object| object["metadata"]["labels"]["x"] = "y".into());
+    let staying = with(leaving.clone(), |object| {
+        object["metadata"].as_object_mut().expect("metadata").remove("deletionTimestamp");
+    });
+    let theirs =
+        with(leaving.clone(), |object| object["metadata"]["ownerReferences"][0]["name"] = "node02".into());
+    for (old, new) in [(&leaving, &all), (&leaving, &more), (&staying, &let_go), (&theirs, &let_go)] {
+        let said = change(old, new).expect_err("refused");
+        assert!(said.starts_with("it is owned by Node"), "{said}");
+    }
+}
+
+#[test]
+fn without_a_node_there_is_only_the_node_to_write() {
+    let caller = Caller::Host { name: "node09".to_owned(), elects: false };
+    assert_eq!(write(&caller, Verb::Create, "nodes", None, Some(&node("node09"))), Ok(()));
+    let theirs = enactment("node09.web", "node09", "web", ("node09", "made-up"));
+    let said = write(&caller, Verb::Create, ENACTMENTS, None, Some(&theirs));
+    assert_eq!(said, Err("there is no Node node09 that it could belong to: register it first".to_owned()));
+}
+
+#[test]
+fn a_controller_leaves_people_and_nodes_alone() {
+    use Verb::{Create, Delete, DeleteCollection, Patch, Update};
+    let pool = json!({"metadata": {"name": "p"}, "spec": {"range": {"cidr": "10.0.0.0/24"}}});
+    let marked =
+        with(pool.clone(), |pool| pool["metadata"]["finalizers"] = json!(["nmstate.io/range-in-use"]));
+    let other = with(pool.clone(), |pool| pool["spec"]["range"]["cidr"] = "10.0.1.0/24".into());
+    let caller = Caller::Controller;
+    for (verb, what, old, new) in [
+        (Patch, "nodeippools", Some(&pool), Some(&marked)),
+        (Patch, "nodeippools/status", Some(&pool), Some(&pool)),
+        (Update, "nodenetworkconfigurationpolicies/status", Some(&pool), Some(&pool)),
+        (Delete, ENACTMENTS, Some(&pool), None),
+        (Create, "leases", None, Some(&pool)),
+        (Create, "events", None, Some(&pool)),
+    ] {
+        assert_eq!(write(&caller, verb, what, old, new), Ok(()), "{verb:?} {what}");
+    }
+    for (verb, what, old, new, why) in [
+        (
+            Update,
+            "nodeippools",
+            Some(&pool),
+            Some(&other),
+            "a controller may not change the spec of nodeippools",
+        ),
+        (Create, "nodeippools", None, Some(&pool), "a controller may not create nodeippools"),
+        (Delete, "nodes", Some(&pool), None, "a controller may not delete nodes"),
+        (Create, "namespaces", None, Some(&pool), "a controller may not create namespaces"),
+        (DeleteCollection, "leases", Some(&pool), None, "a controller may not delete many at once of leases"),
+    ] {
+        assert_eq!(write(&caller, verb, what, old, new), Err(why.to_owned()), "{verb:?} {what}");
+    }
+}
+
+#[test]
+fn agents_that_elect_have_both_rights_and_no_more() {
+    let caller = Caller::Host { name: HOST.to_owned(), elects: true };
+    let theirs = enactment("node02.web", "node02", "web", ("node02", "uid-2"));
+    assert_eq!(write(&caller, Verb::Create, "nodes", None, Some(&node(HOST))), Ok(()));
+    assert_eq!(write(&caller, Verb::Update, ENACTMENTS, Some(&theirs), Some(&theirs)), Ok(()));
+    assert_eq!(write(&caller, Verb::Patch, "nodeippools/status", Some(&theirs), Some(&theirs)), Ok(()));
+    let said = write(&caller, Verb::Create, "nodes", None, Some(&node("node02")));
+    assert_eq!(said, Err("host node01 may not create Node node02, only its own".to_owned()));
+    let said = write(&caller, Verb::Create, "nodeippools", None, Some(&node("x")));
+    assert_eq!(said, Err("host node01 may not create nodeippools".to_owned()));
+}

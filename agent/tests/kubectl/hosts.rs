@@ -1,0 +1,58 @@
+//! What a host's certificate may do, and what it may not, as its administrator sees it.
+
+use crate::POOL;
+use crate::support::Server;
+
+const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: NAME}}";
+
+/// An enactment of a host, as its agent writes it.
+fn enactment(host: &str, uid: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"nmstate.io/v1beta1","kind":"NodeNetworkConfigurationEnactment","metadata":{{"name":"{host}.web",
+        "labels":{{"nmstate.io/node":"{host}","nmstate.io/policy":"web"}},
+        "ownerReferences":[{{"apiVersion":"v1","kind":"Node","name":"{host}","uid":"{uid}"}}]}}}}"#
+    )
+}
+
+#[test]
+fn a_host_writes_its_own_and_reads_all() {
+    let server = Server::start(&["node01", "node02"]);
+    server.kubectl_with("create -f -", POOL).ok();
+    let mut uids = Vec::new();
+    for host in ["node01", "node02"] {
+        let made = server.host(host, "create -f -", &NODE.replace("NAME", host)).ok();
+        assert_eq!(made, format!("node/{host} created\n"));
+        let uid = server.host(host, &format!("get node {host} -o jsonpath={{.metadata.uid}}"), "").ok();
+        server.host(host, "create -f -", &enactment(host, &uid)).ok();
+        uids.push(uid);
+    }
+    let seen = server.host("node01", "get nnce,nip,nodes -o name", "").ok();
+    assert_eq!(seen.lines().count(), 5, "{seen}");
+    let label = server.host("node01", "label node node01 rack=a", "").ok();
+    assert_eq!(label, "node/node01 labeled\n");
+
+    let refused = |line: &str, stdin: &str| server.host("node01", line, stdin).refused();
+    assert_eq!(
+        refused("label node node02 rack=a", ""),
+        "Error from server (Forbidden): nodes \"node02\" is forbidden: host node01 may not change Node node02, only its own\n"
+    );
+    assert_eq!(
+        refused("delete nnce node02.web", ""),
+        "Error from server (Forbidden): nodenetworkconfigurationenactments.nmstate.io \"node02.web\" is forbidden: it is not host node01's: its label nmstate.io/node is node02\n"
+    );
+    assert_eq!(
+        refused("delete nip traffic-1", ""),
+        "Error from server (Forbidden): nodeippools.nmstate.io \"traffic-1\" is forbidden: host node01 may not delete nodeippools\n"
+    );
+    // Under its own name, but as if it were the other's Node.
+    let forged =
+        enactment("node01", &uids[1]).replace("node01.web", "node01.db").replace("\"web\"", "\"db\"");
+    let said = refused("create -f -", &forged);
+    assert!(said.contains(&format!("it is owned by Node node01 with UID {}", uids[1])), "{said}");
+    // Nothing of it happened.
+    assert_eq!(server.kubectl("get nnce -o name").ok().lines().count(), 2);
+    assert_eq!(server.kubectl("get nip -o name").ok(), "nodeippool.nmstate.io/traffic-1\n");
+    assert_eq!(server.kubectl("get no -l rack=a -o name").ok(), "node/node01\n");
+    let copy = refused("get --raw /berth/backup", "");
+    assert!(copy.contains("only an administrator may have a copy of everything"), "{copy}");
+}
