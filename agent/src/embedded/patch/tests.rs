@@ -40,13 +40,14 @@ fn a_step_that_does_not_fit_is_refused_as_invalid() {
         json!({"op": "test", "path": "/a", "value": 2}),
         json!({"op": "test", "path": "/b", "value": 2}),
         json!({"op": "remove", "path": "/b"}),
-        json!({"op": "replace", "path": "/b", "value": 1}),
+        json!({"op": "replace", "path": "/b/c", "value": 1}),
+        json!({"op": "jump", "path": "/a"}),
         json!({"op": "add", "path": "/b/c", "value": 1}),
     ] {
         let status = patched(JSON, &json!([step]), &object).unwrap_err();
         assert_eq!((status.code.as_u16(), status.reason), (422, "Invalid"), "{step}");
     }
-    for text in ["{}", "[{\"op\": \"jump\", \"path\": \"/a\"}]", "["] {
+    for text in ["{}", "7", "["] {
         assert_eq!(Patch::parse(pool(), JSON, text.as_bytes()).unwrap_err().code, 400, "{text}");
     }
 }

@@ -37,6 +37,11 @@ impl Call {
         let revision = self.query.revision()?;
         let how = self.query.revision_match()?;
         check(revision, how, next.is_some())?;
+        self.query.number("timeoutSeconds")?;
+        if self.query.maybe_flag("sendInitialEvents")?.is_some() {
+            let message = "Forbidden: sendInitialEvents is forbidden for list";
+            return Err(list_options(Cause::new("FieldValueForbidden", message, "sendInitialEvents")));
+        }
 
         let (objects, meta) = {
             let state = self.inner.store.read();
@@ -108,7 +113,11 @@ impl Next {
     }
 
     fn parse(token: &str) -> Result<Self, Status> {
-        let wrong = || Status::bad_request("continue key is not valid: it is not one that this server gave");
+        let wrong = || {
+            Status::bad_request(
+                "invalid continue token: continue key is not valid: it is not one that this server gave",
+            )
+        };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| wrong())?;
         let next: Self = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
         if next.v == "meta.k8s.io/v1" { Ok(next) } else { Err(wrong()) }
