@@ -110,9 +110,9 @@ impl ControlPlane {
         &self.programs.kubectl
     }
 
-    /// Stops the API server, and starts it again on what etcd has; ready when this returns. Blocks.
+    /// Kills the API server, as a crash does, and starts it again on what etcd has; ready when this returns. Blocks.
     pub fn restart_api_server(&self) -> Result<(), StartError> {
-        self.supervisor.tell("stop", API_SERVER)?;
+        self.supervisor.tell("kill", API_SERVER)?;
         self.supervisor.start_program(API_SERVER)?;
         RUNTIME.block_on(install::wait_ready(&self.folder, &self.supervisor)).map(drop)
     }

@@ -109,7 +109,7 @@ fn check(kind: Kind) {
             match known_difference(kind, &case.name) {
                 Some(how) if same => wrong.push(format!("{}: Rust no longer {how}", case.name)),
                 None if !same => {
-                    wrong.push(format!("{}:\n  Rust   {rust:?}\n  server {server:?}", case.name))
+                    wrong.push(format!("{}:\n  Rust   {rust:?}\n  server {server:?}", case.name));
                 }
                 _ => {}
             }
