@@ -83,6 +83,7 @@ impl ControlPlane {
         supervisor.start_program(API_SERVER)?;
         let config = RUNTIME.block_on(install::wait_ready(&folder, &supervisor))?;
         let plane = ControlPlane { programs: programs.clone(), folder, config, supervisor };
+        RUNTIME.block_on(install::forget_the_beginning(ports[1]))?;
         RUNTIME.block_on(install::crds(&plane.client()))?;
         // Only now: the garbage collector looks for new kinds when it starts, and then every half minute.
         plane.supervisor.start_program(CONTROLLER_MANAGER)?;
