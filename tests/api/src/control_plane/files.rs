@@ -18,15 +18,15 @@ pub(super) fn write(folder: &Path, programs: &Programs, ports: [u16; 3]) -> Resu
         let accounts = key()?;
         fs::write(folder.join("accounts.key"), accounts.serialize_pem())?;
         fs::write(folder.join("accounts.pub"), accounts.public_key_pem())?;
-        write_command(folder, ETCD, etcd(folder, programs, ports))?;
-        write_command(folder, API_SERVER, api_server(folder, programs, ports))?;
-        write_command(folder, CONTROLLER_MANAGER, controller_manager(folder, programs))?;
+        write_command(folder, ETCD, &etcd(folder, programs, ports))?;
+        write_command(folder, API_SERVER, &api_server(folder, programs, ports))?;
+        write_command(folder, CONTROLLER_MANAGER, &controller_manager(folder, programs))?;
         fs::write(folder.join("kubeconfig"), kubeconfig(folder, &token, ports[0]))
     };
     all().map_err(|source| StartError::Io { what: "the files", source })
 }
 
-fn write_command(folder: &Path, program: &str, command: Vec<String>) -> io::Result<()> {
+fn write_command(folder: &Path, program: &str, command: &[String]) -> io::Result<()> {
     fs::write(folder.join(format!("{program}.command")), command.join("\n"))
 }
 

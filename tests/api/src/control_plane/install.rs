@@ -44,6 +44,20 @@ async fn ask_ready(folder: &Path) -> Result<Config, String> {
     Ok(config)
 }
 
+/// What etcd calls the first few revisions, all of them from the API server's own start.
+const BEGINNING: u32 = 10;
+
+/// Makes etcd forget the first revisions, as one that has run for a while has: reading so far back is Expired.
+pub(super) async fn forget_the_beginning(port: u16) -> Result<(), StartError> {
+    let refused =
+        |source| StartError::Refused { what: "to compact etcd".to_owned(), source: Box::new(source) };
+    let url = format!("http://127.0.0.1:{port}").parse().expect("a URL");
+    let client = Client::try_from(Config::new(url)).map_err(refused)?;
+    let body = format!("{{\"revision\": \"{BEGINNING}\"}}").into_bytes();
+    let request = hyper::Request::post("/v3/kv/compaction").body(body).expect("a request");
+    client.request_text(request).await.map(drop).map_err(refused)
+}
+
 /// Installs them all, and waits until each is served.
 pub(super) async fn crds(client: &Client) -> Result<(), StartError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());

@@ -19,7 +19,7 @@ pub(super) fn new_folder() -> Result<PathBuf, StartError> {
         use std::os::unix::fs::DirBuilderExt;
         // What an earlier process of this number kept.
         match fs::remove_dir_all(&folder) {
-            Err(wrong) if wrong.kind() != io::ErrorKind::NotFound => return Err(wrong),
+            Err(wrong) if wrong.kind() != io::ErrorKind::NotFound => Err(wrong),
             _ => fs::DirBuilder::new().mode(0o700).create(&folder),
         }
     };

@@ -164,6 +164,15 @@ pub(crate) async fn a_watch_sees_every_write(s: Server) {
     let start = s.get(&format!("{STATES}?limit=1")).await.ok();
     let query = format!("{STATES}?labelSelector=group%3D{group}&resourceVersion={}", version(&start));
     let mut watch = s.watch(&query).await;
+    // Read while it comes: a server may cut off who doesn't.
+    let seen = tokio::spawn(async move {
+        let mut seen: Vec<(u64, String)> = Vec::new();
+        while seen.len() < 3 * WRITERS {
+            let event = watch.next().await;
+            seen.push((event.version().parse().expect("a number"), event.kind));
+        }
+        seen
+    });
     let made = at_once(&s, |s, number| {
         let mut object = state(&format!("{group}-{number:03}"));
         object["metadata"]["labels"] = json!({"group": group});
@@ -176,11 +185,7 @@ pub(crate) async fn a_watch_sees_every_write(s: Server) {
         }
     })
     .await;
-    let mut seen: Vec<(u64, String)> = Vec::new();
-    for _ in 0..3 * WRITERS {
-        let event = watch.next().await;
-        seen.push((event.version().parse().expect("a number"), event.kind));
-    }
+    let seen = seen.await.expect("the events");
     assert!(seen.is_sorted_by(|a, b| a.0 < b.0), "in order, none twice");
     let written: Vec<u64> =
         made.iter().flatten().map(|object: &Value| version(object).parse().expect("a number")).collect();

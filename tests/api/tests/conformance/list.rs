@@ -4,8 +4,8 @@ use api_tests::server::Server;
 use api_tests::server::paths::{STATES, at, state};
 use serde_json::{Value, json};
 
-use crate::differences::{begins, plain};
-use crate::support::{causes, names, version};
+use crate::differences::{begins, goes_on, plain};
+use crate::support::{causes, names, version, with_a_forgotten_version};
 
 /// States of a group of their own, one per entry, with these labels; the selector of the group, and their names.
 async fn group(s: &Server, labels: &[Value]) -> (String, Vec<String>) {
@@ -152,6 +152,20 @@ pub(crate) async fn tokens_that_can_not_be_read(s: Server) {
         begins(answer, 400, "BadRequest", "invalid continue token: continue key is not valid: ");
     }
     s.get(&format!("{STATES}?limit=x")).await.refused(400, "BadRequest");
+}
+
+pub(crate) async fn the_past_is_gone_for_lists_too(s: Server) {
+    let (s, forgotten, token) = with_a_forgotten_version(s).await;
+    let status = s.get(&format!("{STATES}?limit=2&continue={token}")).await.refused(410, "Expired");
+    let message = status["message"].as_str().expect("a message");
+    let words = "The provided continue parameter is too old to display a consistent list result. You can start a new list \
+                 without the continue parameter";
+    assert!(message.starts_with(words), "{message}");
+    goes_on(&s, &status, STATES).await;
+    let exact = format!("{STATES}?resourceVersion={forgotten}&resourceVersionMatch=Exact");
+    let words = "The resourceVersion for the provided list is too old.";
+    s.get(&exact).await.says(410, "Expired", words);
+    s.get(STATES).await.ok();
 }
 
 pub(crate) async fn not_older_than(s: Server) {

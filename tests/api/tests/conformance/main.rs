@@ -115,6 +115,7 @@ suite! {
         pages_are_one_snapshot
         pages_with_a_selector
         tokens_that_can_not_be_read
+        the_past_is_gone_for_lists_too
         not_older_than
         a_version_that_is_yet_to_come
         options_that_do_not_go_together

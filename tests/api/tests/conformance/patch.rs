@@ -71,7 +71,6 @@ pub(crate) async fn a_path_that_is_not_there_is_422(s: Server) {
         json!({"op": "remove", "path": "/spec/nothing"}),
         json!({"op": "add", "path": "/spec/a/b", "value": 1}),
         json!({"op": "add", "path": "/spec/range/exclude/7", "value": "10.10.10.9"}),
-        json!({"op": "copy", "from": "/spec/nothing", "path": "/spec/quarantine"}),
         json!({"op": "move", "from": "/spec/nothing", "path": "/spec/quarantine"}),
         json!({"op": "bogus", "path": "/spec", "value": 1}),
     ];

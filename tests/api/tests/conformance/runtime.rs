@@ -113,7 +113,7 @@ pub(crate) async fn reflector_follows(s: Server) {
 
 /// kube's typed watch of a version of long ago: an error of code 410, from which a watcher lists anew.
 pub(crate) async fn watcher_survives_an_old_version(s: Server) {
-    let (s, forgotten) = with_a_forgotten_version(s).await;
+    let (s, forgotten, _) = with_a_forgotten_version(s).await;
     let api: Api<NodeNetworkState> = Api::all(s.client());
     let stream = api.watch(&kube::api::WatchParams::default(), &forgotten).await.expect("a stream");
     pin_mut!(stream);

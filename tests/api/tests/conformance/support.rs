@@ -15,22 +15,29 @@ pub(crate) fn embedded() -> Server {
     Server::new(Which::Embedded, API.client())
 }
 
-/// A server, and a version that it no longer knows anything of.
+/// A server, and a version that it no longer knows anything of, with the second page of a list of that time.
 ///
-/// A real one is asked for the time before it began. An embedded one remembers all of a short life, so one with a short
-/// memory is made for it.
-pub(crate) async fn with_a_forgotten_version(server: Server) -> (Server, String) {
+/// A real one is asked for the time before it began, and with a token of its own sort: what it has once shown in pages it
+/// keeps for long. An embedded one remembers all of a short life, so one with a short memory is made for it.
+pub(crate) async fn with_a_forgotten_version(server: Server) -> (Server, String, String) {
     if server.which == Which::Real {
-        return (server, "1".to_owned());
+        // {"v":"meta.k8s.io/v1","rv":5,"start":"s1\u0000"}
+        let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6NSwic3RhcnQiOiJzMVx1MDAwMCJ9";
+        return (server, "1".to_owned(), token.to_owned());
     }
     let api = Api::in_memory_with(Limits { log_events: 8, ..Limits::default() });
     let server = Server::new(Which::Embedded, api.client());
-    let mut first = None;
-    for _ in 0..32 {
+    let mut first = String::new();
+    let mut token = String::new();
+    for number in 0..32 {
         let made = server.post(STATES, &state(&server.name("state"))).await.created();
-        first.get_or_insert(version(&made).to_owned());
+        if number == 1 {
+            first = version(&made).to_owned();
+            let page = server.get(&format!("{STATES}?limit=1")).await.ok();
+            token = page["metadata"]["continue"].as_str().expect("a token").to_owned();
+        }
     }
-    (server, first.unwrap_or_default())
+    (server, first, token)
 }
 
 /// Of an object, as the server answered it.

@@ -84,7 +84,7 @@ pub(crate) async fn what_is_there_comes_first(s: Server) {
 }
 
 pub(crate) async fn a_version_of_long_ago_is_gone(s: Server) {
-    let (s, forgotten) = with_a_forgotten_version(s).await;
+    let (s, forgotten, _) = with_a_forgotten_version(s).await;
     let mut watch = s.watch(&format!("{STATES}?resourceVersion={forgotten}")).await;
     let event = watch.next().await;
     assert_eq!(event.kind, "ERROR");

@@ -1,4 +1,4 @@
-//! A control plane with our CRDs to try things on: `cargo run -p api-tests --example control-plane`.
+//! A control plane with our CRDs to try things on: `cargo run -p api-tests --bin control-plane`.
 //!
 //! Prints what to type to reach it; ends when its input does.
 
