@@ -80,11 +80,8 @@ fn field(object: &mut Map<String, Value>, name: &str, change: &Value) -> Result<
         (Value::Array(items), None) if SETS.contains(&name) => {
             let list = object.entry(name).or_insert_with(|| Value::Array(Vec::new()));
             if let Some(list) = list.as_array_mut() {
-                for item in items {
-                    if !list.contains(item) {
-                        list.push(item.clone());
-                    }
-                }
+                let fresh: Vec<Value> = items.iter().filter(|item| !list.contains(item)).cloned().collect();
+                list.splice(0..0, fresh);
             }
         }
         _ => {

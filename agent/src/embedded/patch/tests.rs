@@ -80,7 +80,7 @@ fn strategic_merge_goes_by_the_keys_of_lists() {
         },
     });
     let expected = json!({
-        "metadata": {"finalizers": ["a/b", "c/d"], "labels": {"y": "2"}},
+        "metadata": {"finalizers": ["c/d", "a/b"], "labels": {"y": "2"}},
         "spec": {"taints": [{"key": "new"}]},
         "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "r"}, {"type": "New"}]},
     });

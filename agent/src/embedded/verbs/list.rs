@@ -59,7 +59,7 @@ impl Call {
             let after =
                 next.as_ref().map(|next| Key::new(target.resource.table, &next.namespace, &next.name));
             self.page(&state, &selector, at, after.as_ref(), limit)
-                .map_err(|Forgotten| expired(next.is_some(), at, &state))?
+                .map_err(|Forgotten| expired(next.is_some()))?
         };
         Ok(self.shape.list(target.resource, target.version, objects, &meta))
     }
@@ -147,7 +147,7 @@ fn check(revision: Option<u64>, how: Match, continued: bool) -> Result<(), Statu
     }
 }
 
-fn expired(continued: bool, at: u64, state: &State) -> Status {
+fn expired(continued: bool) -> Status {
     if continued {
         return Status::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list \
