@@ -154,8 +154,5 @@ fn expired(continued: bool) -> Status {
              without the continue parameter.",
         );
     }
-    Status::expired(format!(
-        "The resourceVersion for the provided list is too old: {at} ({})",
-        state.forgotten
-    ))
+    Status::expired("The resourceVersion for the provided list is too old.")
 }
