@@ -141,7 +141,8 @@ pub fn unrecognized(resource: &Resource, why: &str) -> Status {
 /// A new object, as it is to be stored.
 pub fn create(resource: &Resource, mut new: Value, now: Timestamp) -> Result<Value, Status> {
     meta::begin(&mut new["metadata"], now, counts_generations(resource));
-    if resource.has_status {
+    // A Node comes with its status, as kubelets register theirs.
+    if resource.has_status && resource.form != Form::Node {
         remove(&mut new, "status");
     }
     finish(resource, None, new)
