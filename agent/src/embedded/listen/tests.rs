@@ -77,7 +77,11 @@ async fn within<F: Future>(future: F) -> F::Output {
 
 /// Sends a request and reads until the server closes.
 async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> String {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    ask_by("localhost", &mut stream, path).await
+}
+
+async fn ask_by(name: &str, mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
     let mut answer = Vec::new();
     // A server that refuses may close before it has read everything.
     let _ = within(stream.write_all(request.as_bytes())).await;
@@ -195,6 +199,29 @@ async fn a_head_that_never_ends_is_refused() {
     let many: String = (0..1000).map(|n| format!("/ HTTP/1.1\r\nx-{n}: y\r\n")).collect();
     let answer = ask(TcpStream::connect(server.at()).await.expect("connected"), &many).await;
     assert!(!answer.contains("200 OK"), "{answer}");
+    server.end().await;
+}
+
+/// A web page's own name, resolved to loopback, is as good as the user who looks at it: it must not get in.
+#[tokio::test]
+async fn plain_tcp_answers_to_names_of_this_host_only() {
+    let server = Server::start(Server::bind("127.0.0.1:0").await.expect("bound"));
+    for (name, in_) in [
+        ("localhost", true),
+        ("LOCALHOST:80", true),
+        ("127.0.0.1:1234", true),
+        ("[::1]:1", true),
+        ("evil.example.org", false),
+        ("localhost.example.org", false),
+        ("127.0.0.1.example.org:80", false),
+        ("10.0.0.1", false),
+        ("", false),
+    ] {
+        let stream = TcpStream::connect(server.at()).await.expect("connected");
+        let answer = ask_by(name, stream, "/").await;
+        let expected = if in_ { "HTTP/1.1 200 OK" } else { "HTTP/1.1 403 Forbidden" };
+        assert!(answer.starts_with(expected), "{name:?}: {answer}");
+    }
     server.end().await;
 }
 
