@@ -120,6 +120,7 @@ impl Store {
             floor: revision,
             failed: None,
             swept: Timestamp::UNIX_EPOCH,
+            freed: 0,
         };
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new().name("berth-store".to_owned());

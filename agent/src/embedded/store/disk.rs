@@ -182,6 +182,22 @@ impl Disk {
         })
     }
 
+    /// Gives room that was freed inside the file back to the disk. Takes as long as reading and writing the file.
+    pub(super) fn compact(&mut self) -> Result<(), DiskError> {
+        self.database()?;
+        let Some(database) = &mut self.database else { return Ok(()) };
+        let result = database.compact().map_err(|error| match error {
+            redb::CompactionError::Storage(error) => redb::Error::from(error),
+            other => redb::Error::Corrupted(other.to_string()),
+        });
+        if result.is_err() {
+            self.database = None;
+        }
+        result
+            .map(|_| ())
+            .map_err(|source| DiskError::Write { path: self.path.clone(), source: Box::new(source) })
+    }
+
     /// After a commit that failed: makes sure that the file says what memory says, also where the disk took the
     /// commit and only its answer was lost.
     pub(super) fn undo(&mut self, failed: &Batch, state: &State) -> Result<(), DiskError> {

@@ -12,6 +12,7 @@ use tokio::sync::mpsc::Receiver;
 use super::Shared;
 use super::disk::{Disk, DiskError};
 use super::lock::Lock;
+use super::object::What;
 use super::reserve::Reserve;
 use super::state::Limits;
 use super::transaction::{Batch, Transaction};
@@ -27,6 +28,9 @@ const BYTES: usize = 16 << 20;
 const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
 /// How often old Events are looked for, when something is written: without writes nothing grows.
 const SWEEP: SignedDuration = SignedDuration::from_mins(1);
+/// While the disk is full: so much text has to be deleted before the file is made smaller, which takes a while. A
+/// quarter of the reserve: what a person deletes in order to make room is soon that much.
+const FREED: usize = 1 << 20;
 /// Old Events that one sweep takes away.
 const SWEPT: usize = 500;
 
@@ -52,6 +56,8 @@ pub(super) struct Writer {
     /// A batch whose commit failed: to be taken back on disk, should it have got there.
     pub(super) failed: Option<Batch>,
     pub(super) swept: Timestamp,
+    /// Text that was deleted since the disk was full.
+    pub(super) freed: usize,
 }
 
 impl Writer {
@@ -93,6 +99,17 @@ impl Writer {
         for finish in finishes {
             finish(outcome.as_ref().err());
         }
+        if tight {
+            self.make_room();
+        }
+    }
+
+    /// On a full disk: gives back what deleting has freed inside the file, once that is worth it.
+    fn make_room(&mut self) {
+        let Some(durable) = &mut self.durable else { return };
+        if self.freed >= FREED && durable.disk.compact().is_ok() {
+            self.freed = 0;
+        }
     }
 
     /// Commits and publishes a batch.
@@ -111,11 +128,14 @@ impl Writer {
             });
             if let Err(error) = written {
                 durable.reserve.give();
+                self.freed = 0;
                 self.floor = self.floor.max(batch.revision);
                 self.failed.get_or_insert(batch);
                 return Err(error);
             }
         }
+        let gone = batch.events.iter().filter(|event| event.what == What::Deleted);
+        self.freed += gone.map(|event| event.object.size()).sum::<usize>();
         let revision = batch.revision;
         self.shared.write().publish(batch.events, revision, forgotten);
         self.shared.tell(revision);
