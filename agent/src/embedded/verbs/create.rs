@@ -64,7 +64,7 @@ impl Call {
         let key = Key::new(resource.table, target.namespace.as_deref().unwrap_or_default(), &name);
         let mut asked = self.asked(Verb::Create);
         asked.name = &name;
-        bounds::may_write(&asked, None, Some(&value), &bounds::node_uid(tx))?;
+        bounds::may_write(&asked, None, Some(&value), tx)?;
         if tx.get(&key).is_some() {
             return Err(Status::already_exists(resource, &name));
         }
