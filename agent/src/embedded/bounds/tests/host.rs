@@ -156,7 +156,13 @@ fn states_and_slices_of_others_are_refused() {
             "spec.nodeUID must be uid-1, the UID of Node node01",
         ),
         (create("nodeipslices", elsewhere), "there is no pool other that it could be cut from"),
-        (create("nodeipslices", sized("10.0.0.0/24")), "SIZE"),
-        (create("nodeipslices", sized("10.0.1.0/28")), "PLACE"),
+        (
+            create("nodeipslices", sized("10.0.0.0/24")),
+            "10.0.0.0/24 is not a slice of pool traffic-1: none of its ranges is cut that way",
+        ),
+        (
+            create("nodeipslices", sized("10.0.1.0/28")),
+            "10.0.1.0/28 is not a slice of pool traffic-1: none of its ranges is cut that way",
+        ),
     ]);
 }
