@@ -126,6 +126,12 @@ pub(super) fn as_version_2(schema: &mut Value) {
             for word in ["nullable", "anyOf", "oneOf", "not", "x-kubernetes-validations"] {
                 fields.shift_remove(word);
             }
+            // A reference with words beside it needs no wrapping here.
+            let only = fields.get("allOf").and_then(Value::as_array).filter(|parts| parts.len() == 1);
+            if let Some(name) = only.and_then(|parts| parts[0].get("$ref").cloned()) {
+                fields.shift_remove("allOf");
+                fields.insert("$ref".to_owned(), name);
+            }
             if let Some(Value::String(name)) = fields.get_mut("$ref") {
                 *name = name.replace(COMPONENTS, "#/definitions/");
             }
