@@ -155,6 +155,29 @@ fn what_a_former_node_left_may_be_let_go_and_nothing_else() {
     }
 }
 
+/// A label's value has at most 63 characters: of a longer name the owner alone says whose an object is.
+#[test]
+fn a_long_name_has_no_label() {
+    struct Long;
+    impl Seen for Long {
+        fn node_uid(&self, _: &str) -> Option<String> {
+            Some(UID.to_owned())
+        }
+        fn pool(&self, _: &str) -> Option<Value> {
+            None
+        }
+    }
+    let name = format!("{}.{}", "a".repeat(40), "b".repeat(40));
+    let caller = Caller::Host { name: name.clone(), elects: false };
+    let asked = ask(&caller, Verb::Create, ENACTMENTS);
+    let unlabelled = with(enactment(&format!("{name}.web"), "", "web", (&name, UID)), |object| {
+        object["metadata"]["labels"] = json!({"nmstate.io/policy": "web"});
+    });
+    assert_eq!(may_write(&asked, None, Some(&unlabelled), &Long), Ok(()));
+    let theirs = with(unlabelled, |object| object["metadata"]["ownerReferences"][0]["uid"] = "other".into());
+    assert!(may_write(&asked, None, Some(&theirs), &Long).is_err());
+}
+
 #[test]
 fn without_a_node_there_is_only_the_node_to_write() {
     let caller = Caller::Host { name: "node09".to_owned(), elects: false };

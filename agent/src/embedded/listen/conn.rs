@@ -32,7 +32,7 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// From the connection to the first whole request head. Clients send it at once.
 pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// HTTP/1.1: from one answer to the next whole request head. Idle ones beyond are closed; clients reconnect.
-const NEXT_REQUEST: Duration = Duration::from_secs(90);
+pub(super) const NEXT_REQUEST: Duration = Duration::from_secs(90);
 /// Request head: kube-apiserver takes up to 1 MiB; the longest of ours is a list with selectors, under 8 KiB.
 const HEAD: usize = 64 * 1024;
 const HEADERS: usize = 128;
@@ -122,7 +122,7 @@ async fn talk<I, S, B>(
             })
         }
     });
-    let builder = builder();
+    let builder = builder(limits);
     let mut conn = pin!(builder.serve_connection(TokioIo::new(io), TowerToHyperService::new(answer)));
     // hyper has no time limit while it tells HTTP/1.1 from HTTP/2.
     tokio::select! {
@@ -139,12 +139,12 @@ async fn talk<I, S, B>(
     let _ = tokio::time::timeout(patience, conn).await;
 }
 
-fn builder() -> auto::Builder<TokioExecutor> {
+fn builder(limits: Limits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(NEXT_REQUEST)
+        .header_read_timeout(limits.next_request)
         .max_buf_size(HEAD)
         .max_headers(HEADERS);
     builder

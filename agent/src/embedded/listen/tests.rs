@@ -175,6 +175,27 @@ async fn who_says_nothing_is_sent_away() {
     server.end().await;
 }
 
+/// A watch over HTTP/1.1 is one long answer: only who is idle between two requests is sent away.
+#[tokio::test]
+async fn an_idle_connection_is_closed_and_a_long_answer_is_not() {
+    let mut listener = Server::bind("127.0.0.1:0").await.expect("bound");
+    listener.limits.next_request = Duration::from_millis(50);
+    let server = Server::start(listener);
+    let long = tokio::spawn(ask(TcpStream::connect(server.at()).await.expect("connected"), "/slow"));
+    within(server.slow.notified()).await;
+    // Twice, one after the other: by then the long one has waited longer than either.
+    for _ in 0..2 {
+        let mut idle = TcpStream::connect(server.at()).await.expect("connected");
+        idle.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("sent");
+        let mut answer = Vec::new();
+        let _ = within(idle.read_to_end(&mut answer)).await;
+        assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&answer));
+    }
+    server.go.notify_one();
+    assert!(within(long).await.expect("answered").ends_with("Everything"));
+    server.end().await;
+}
+
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_for_their_turn() {
     let mut listener = Server::bind("127.0.0.1:0").await.expect("bound");
