@@ -8,7 +8,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use crate::POOL;
 use crate::support::Server;
 
-const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: NAME}}";
+const NODE: &str = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"NAME"}}"#;
 
 /// An enactment of a host, as its agent writes it.
 fn enactment(host: &str, uid: &str) -> String {
