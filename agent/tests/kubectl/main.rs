@@ -215,6 +215,9 @@ fn explain_and_api_resources_know_the_kinds() {
     assert!(told.contains("  cidr\t<string>\n    The network."), "{told}");
     let told = server.kubectl("explain nncp --recursive --api-version=nmstate.io/v1beta1").ok();
     assert!(told.contains("VERSION:    v1beta1") && told.contains("  maxUnavailable\t<"), "{told}");
+    // The older document, which comes in protobuf.
+    let told = server.kubectl("explain nip.spec.range --output=plaintext-openapiv2").ok();
+    assert!(told.contains("RESOURCE: range <Object>") && told.contains("   cidr\t<string>\n"), "{told}");
     assert!(server.kubectl("explain node.status.conditions").ok().contains("KIND:       Node\n"));
     let kinds = table(&server.kubectl("api-resources --api-group=nmstate.io").ok());
     assert_eq!(kinds[1], words("nodeippools nip,ippool nmstate.io/v1 false NodeIPPool"));
