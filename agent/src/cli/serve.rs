@@ -84,8 +84,9 @@ Examples:
   berth serve --state-dir /var/lib/berth/api
   berth serve --in-memory --listen 127.0.0.1:0 --write-kubeconfig kubeconfig
   berth serve pki init --server-name 10.0.0.1
-  berth serve --state-dir /var/lib/berth/api --listen 10.0.0.1:6443 --tls-cert /etc/berth/pki/server.crt \\
-    --tls-key /etc/berth/pki/server.key --client-ca /etc/berth/pki/ca.crt
+  berth serve --state-dir /var/lib/berth/api --listen 10.0.0.1:6443 \\
+    --tls-cert /etc/berth/pki/server.crt --tls-key /etc/berth/pki/server.key \\
+    --client-ca /etc/berth/pki/ca.crt
   berth serve pki host node01
   berth serve backup /var/backups/berth";
 

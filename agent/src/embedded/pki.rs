@@ -25,6 +25,9 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, SanType,
 };
 use thiserror::Error;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::caller::{ADMINISTRATORS, CONTROLLERS, HOST_PREFIX, HOSTS};
 pub(crate) use files::{Keep, read, replace};
@@ -124,6 +127,8 @@ impl Term {
 pub(crate) struct Authority {
     dir: PathBuf,
     certificate: String,
+    /// The last second in which it is good: nothing that it signs is good after it.
+    ends: u64,
     issuer: Issuer<'static, KeyPair>,
 }
 
@@ -143,12 +148,10 @@ impl Authority {
             what: "key",
             source,
         })?;
-        let issuer = Issuer::from_ca_cert_pem(&certificate, key).map_err(|source| PkiError::Authority {
-            path: at,
-            what: "certificate",
-            source,
-        })?;
-        Ok(Self { dir: dir.to_owned(), certificate, issuer })
+        let refused = |source| PkiError::Authority { path: at.clone(), what: "certificate", source };
+        let issuer = Issuer::from_ca_cert_pem(&certificate, key).map_err(refused)?;
+        let ends = end_of(&certificate).ok_or_else(|| refused(rcgen::Error::CouldNotParseCertificate))?;
+        Ok(Self { dir: dir.to_owned(), certificate, ends, issuer })
     }
 
     /// The CA of this directory, made if there is none.
@@ -158,7 +161,7 @@ impl Authority {
             found => return Ok((found?, None)),
         }
         let term = Term { now, days: CA_DAYS };
-        let mut params = params("berth CA", None, term);
+        let mut params = params("berth CA", None, term.now, term.ends());
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate()?;
@@ -170,12 +173,14 @@ impl Authority {
         // The certificate alone may be a copy from another host: not ours to replace.
         let files = files::write(&wanted, Keep::What)?;
         let issuer = Issuer::new(params, key);
-        Ok((Self { dir: dir.to_owned(), certificate, issuer }, Some(Made { files, ends: term.ends() })))
+        let ends = term.ends();
+        Ok((Self { dir: dir.to_owned(), certificate, ends, issuer }, Some(Made { files, ends })))
     }
 
     /// The server's certificate, `server.crt` and `server.key`, for these names and addresses.
     pub(crate) fn server(&self, names: &[ServerName], term: Term, keep: Keep) -> Result<Made, PkiError> {
-        let mut params = params("berth serve", None, term);
+        let ends = self.ends.min(term.ends());
+        let mut params = params("berth serve", None, term.now, ends);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         for name in names {
             params.subject_alt_names.push(match name {
@@ -186,7 +191,7 @@ impl Authority {
         let Issued { certificate, key } = self.sign(params)?;
         let at = |name: &str| self.dir.join(name);
         let wanted = [(at("server.key"), key, PRIVATE), (at("server.crt"), certificate, PUBLIC)];
-        Ok(Made { files: files::write(&wanted, keep)?, ends: term.ends() })
+        Ok(Made { files: files::write(&wanted, keep)?, ends })
     }
 
     /// A client's certificate, key, and a kubeconfig with both in it: the one file to carry to a host.
@@ -203,7 +208,8 @@ impl Authority {
             return Err(PkiError::HostName { name: name.clone() });
         }
         let (name, organisation) = client.subject();
-        let mut params = params(&name, Some(organisation), term);
+        let ends = self.ends.min(term.ends());
+        let mut params = params(&name, Some(organisation), term.now, ends);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let Issued { certificate, key } = self.sign(params)?;
         let at = |ending: &str| self.dir.join(format!("{}.{ending}", client.stem()));
@@ -216,7 +222,7 @@ impl Authority {
         let path = at("kubeconfig");
         let text = config.text().map_err(|source| PkiError::Kubeconfig { path: path.clone(), source })?;
         let wanted = [(at("key"), key, PRIVATE), (at("crt"), certificate, PUBLIC), (path, text, PRIVATE)];
-        Ok(Made { files: files::write(&wanted, keep)?, ends: term.ends() })
+        Ok(Made { files: files::write(&wanted, keep)?, ends })
     }
 
     /// Where clients find the server: as the administrator's kubeconfig has it.
@@ -265,7 +271,7 @@ impl ServerName {
     }
 }
 
-fn params(common_name: &str, organisation: Option<&str>, term: Term) -> CertificateParams {
+fn params(common_name: &str, organisation: Option<&str>, now: u64, ends: u64) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     if let Some(organisation) = organisation {
@@ -273,9 +279,16 @@ fn params(common_name: &str, organisation: Option<&str>, term: Term) -> Certific
     }
     params.distinguished_name.push(DnType::CommonName, common_name);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    params.not_before = epoch + Duration::from_secs(term.now).saturating_sub(SKEW);
-    params.not_after = epoch + Duration::from_secs(term.ends());
+    params.not_before = epoch + Duration::from_secs(now).saturating_sub(SKEW);
+    params.not_after = epoch + Duration::from_secs(ends);
     params
+}
+
+/// The last second in which a certificate is good.
+fn end_of(pem: &str) -> Option<u64> {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
+    let (_, certificate) = X509Certificate::from_der(&der).ok()?;
+    u64::try_from(certificate.validity().not_after.timestamp()).ok()
 }
 
 /// Whether a Node can be called so: a DNS name in lower case, as the API server asks.

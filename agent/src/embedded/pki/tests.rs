@@ -3,10 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use tokio_rustls::rustls::pki_types::CertificateDer;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use x509_parser::prelude::{FromDer, X509Certificate};
-
 use super::*;
 use crate::embedded::caller::Caller;
 use crate::embedded::pki::testing::Folder;
@@ -118,4 +114,17 @@ fn certificates_are_good_from_an_hour_ago_until_their_end() {
     assert_eq!(validity.not_after.timestamp(), i64::try_from(made.ends).expect("a time"));
     let names = certificate.subject_alternative_name().expect("names").expect("names");
     assert_eq!(names.value.general_names.len(), 2);
+}
+
+#[test]
+fn nothing_is_good_for_longer_than_the_ca() {
+    let folder = Folder::new();
+    let (authority, made) = Authority::open_or_make(folder.path(), NOW).expect("a CA");
+    let end = made.expect("made").ends;
+    let late = Term { now: end - 24 * 3600, days: DAYS };
+    let host = Client::Host("node01".to_owned());
+    assert_eq!(authority.client(&host, URL, late, Keep::What).expect("made").ends, end);
+    // Also when the CA is read again.
+    let authority = Authority::open(folder.path()).expect("the CA");
+    assert_eq!(authority.client(&host, URL, late, Keep::Nothing).expect("made").ends, end);
 }
