@@ -29,15 +29,17 @@ pub struct Decoded {
 }
 
 /// Reads an object of a resource: it is of the right type, has the right shape, and nothing that isn't known. Comes out
-/// in the form that is stored. `twice` are the paths of keys given more than once.
+/// in the form that is stored. `twice` are the paths of keys given more than once; `patch` is the text of the patch that the
+/// object comes of, if it does.
 pub fn decode(
     resource: &Resource,
     version: usize,
     mut value: Value,
     twice: &[String],
     validation: FieldValidation,
+    patch: Option<&str>,
 ) -> Result<Decoded, Status> {
-    check_type(resource, version, &mut value)?;
+    check_type(resource, version, &mut value, patch.is_some())?;
     if resource.form == Form::NewEvent {
         value = event::to_core(&value);
     }
@@ -66,50 +68,81 @@ pub fn decode(
     if resource.form == Form::NewEvent {
         unknown = unknown.iter().map(|path| event::path(path)).collect();
     }
+    unknown.sort();
     let twice = twice.iter().map(|path| format!("duplicate field {path:?}"));
     let told: Vec<String> =
         unknown.iter().map(|path| format!("unknown field {path:?}")).chain(twice).collect();
     if validation == FieldValidation::Strict && !told.is_empty() {
-        return Err(cannot(format!("strict decoding error: {}", told.join(", "))));
+        let why = format!("strict decoding error: {}", told.join(", "));
+        return Err(match patch {
+            None => cannot(why),
+            Some(patch) => {
+                let name = value["metadata"]["name"].as_str().unwrap_or_default();
+                let cause = Cause::invalid("patch", &patch.into(), &why);
+                Status::invalid(resource, name, vec![cause])
+            }
+        });
     }
     let warnings = if validation == FieldValidation::Warn { told } else { Vec::new() };
     Ok(Decoded { value, warnings })
 }
 
 /// Whether `apiVersion` and `kind` are those that the path says. Built-in kinds may leave them out.
-fn check_type(resource: &Resource, version: usize, value: &mut Value) -> Result<(), Status> {
+fn check_type(resource: &Resource, version: usize, value: &mut Value, patched: bool) -> Result<(), Status> {
     if !value.is_object() {
-        return Err(Status::bad_request("the object provided is unrecognized: it is not a JSON object"));
+        return Err(unrecognized(resource, "it is not a JSON object"));
     }
     let (api_version, kind) = (resource.api_version(version), resource.kind.as_str());
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
     let (given_version, given_kind) = (text(value, "apiVersion"), text(value, "kind"));
-    let may_lack = resource.ours.is_none();
-    if given_kind.is_empty() && !may_lack {
-        return Err(Status::bad_request("Object 'Kind' is missing in the request's body"));
-    }
-    if given_version.is_empty() && !may_lack {
-        return Err(Status::bad_request("Object 'apiVersion' is missing in the request's body"));
-    }
-    if !given_version.is_empty() && given_version != api_version {
+    let right = given_version == api_version && given_kind == kind;
+    if resource.ours.is_none() {
+        let right = (given_version.is_empty() || given_version == api_version)
+            && (given_kind.is_empty() || given_kind == kind);
+        if !right {
+            let given = if given_kind.is_empty() { kind } else { &given_kind };
+            let version = given_version.rsplit('/').next().unwrap_or_default();
+            let why = format!("it is not a {kind} of {api_version}");
+            let message = format!("{given} in version {version:?} cannot be handled as a {kind}: {why}");
+            return Err(Status::bad_request(message));
+        }
+    } else if given_kind.is_empty() {
+        return Err(unrecognized(resource, "Object 'Kind' is missing in the request's body"));
+    } else if given_version != api_version && !patched {
         return Err(Status::bad_request(format!(
             "the API version in the data ({given_version}) does not match the expected API version ({api_version})"
         )));
-    }
-    if !given_kind.is_empty() && given_kind != kind {
-        return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): it is a {given_kind}"
-        )));
+    } else if !right {
+        let (field, given, wanted) = if given_version == api_version {
+            ("kind", &given_kind, kind)
+        } else {
+            ("apiVersion", &given_version, api_version.as_str())
+        };
+        let cause = Cause::invalid(field, &given.as_str().into(), &format!("must be {wanted}"));
+        let name = value["metadata"]["name"].as_str().unwrap_or_default();
+        let mut status = Status::invalid(resource, name, vec![cause]);
+        status.message = status.message.replacen(kind, &given_kind, 1);
+        status.details.kind = given_kind;
+        return Err(status);
     }
     value["apiVersion"] = api_version.into();
     value["kind"] = kind.into();
     Ok(())
 }
 
+/// A body that is no object of this resource.
+pub fn unrecognized(resource: &Resource, why: &str) -> Status {
+    Status::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): {why}",
+        resource.kind
+    ))
+}
+
 /// A new object, as it is to be stored.
 pub fn create(resource: &Resource, mut new: Value, now: Timestamp) -> Result<Value, Status> {
     meta::begin(&mut new["metadata"], now, counts_generations(resource));
-    if resource.has_status {
+    // A Node comes with its status, as kubelets register theirs.
+    if resource.has_status && resource.form != Form::Node {
         remove(&mut new, "status");
     }
     finish(resource, None, new)
@@ -149,7 +182,7 @@ fn finish(resource: &Resource, old: Option<&Value>, mut new: Value) -> Result<Va
     match resource.ours {
         Some(kind) => {
             crds::schema::apply_defaults(&kind.definition().schema, &mut new);
-            causes.extend(crds::validate(kind, old, &new).iter().map(|violation| cause(&new, violation)));
+            causes.extend(crds::validate(kind, old, &new).iter().map(cause));
         }
         None => {
             builtin::default(resource.form, &mut new);
@@ -163,7 +196,18 @@ fn finish(resource: &Resource, old: Option<&Value>, mut new: Value) -> Result<Va
 /// What is accepted and still worth a word: told to whoever wrote it.
 pub fn warnings(resource: &Resource, object: &Value) -> Vec<String> {
     let found = resource.ours.map(|kind| crds::warnings(kind, object)).unwrap_or_default();
-    found.iter().map(ToString::to_string).collect()
+    let bare = finalizers(object).filter(|name| !name.contains('/')).map(|name| {
+        format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name to avoid accidental conflicts \
+             with other finalizer writers"
+        )
+    });
+    let bare = bare.filter(|_| resource.ours.is_some());
+    found.iter().map(ToString::to_string).chain(bare).collect()
+}
+
+fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
 /// Ours count what was asked for; built-in kinds without a controller behind them don't.
@@ -189,19 +233,13 @@ pub fn remove(object: &mut Value, field: &str) {
 }
 
 /// A broken rule, in the API server's words for its sort.
-fn cause(object: &Value, violation: &Violation) -> Cause {
+fn cause(violation: &Violation) -> Cause {
     let Violation { path, message, reason } = violation;
-    let shown = || match at(object, path) {
-        Some(value @ (Value::String(_) | Value::Number(_) | Value::Bool(_))) => value.to_string(),
-        Some(Value::Array(_)) => r#""array""#.to_owned(),
-        Some(Value::Object(_)) => r#""object""#.to_owned(),
-        Some(Value::Null) | None => "null".to_owned(),
-    };
     let told = match reason {
-        Reason::Invalid | Reason::TypeInvalid => format!("Invalid value: {}: {message}", shown()),
+        Reason::Invalid | Reason::TypeInvalid => format!("Invalid value: {message}"),
         Reason::Forbidden => format!("Forbidden: {message}"),
         Reason::Required => format!("Required value: {message}"),
-        Reason::Duplicate => format!("Duplicate value: {}: {message}", shown()),
+        Reason::Duplicate => format!("Duplicate value: {message}"),
         Reason::NotSupported => format!("Unsupported value: {message}"),
         Reason::TooLong => format!("Too long: {message}"),
         Reason::TooMany => format!("Too many: {message}"),
@@ -209,24 +247,6 @@ fn cause(object: &Value, violation: &Violation) -> Cause {
     // kube-apiserver names the whole object so.
     let field = if path.is_empty() { "<nil>" } else { path };
     Cause::new(reason.as_str(), told, field)
-}
-
-/// The value at a path such as `spec.ranges[0].start`. Keys of maps may have dots: the longest that fits is taken.
-fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    if path.is_empty() {
-        return Some(object);
-    }
-    if let Some(rest) = path.strip_prefix('[') {
-        let (index, rest) = rest.split_once(']')?;
-        return at(object.get(index.parse::<usize>().ok()?)?, rest.strip_prefix('.').unwrap_or(rest));
-    }
-    let fields = object.as_object()?.iter().filter_map(|(name, child)| {
-        let rest = path.strip_prefix(name.as_str())?;
-        let whole = rest.is_empty() || rest.starts_with(['.', '[']);
-        whole.then(|| (name.len(), child, rest.strip_prefix('.').unwrap_or(rest)))
-    });
-    let (_, child, rest) = fields.max_by_key(|(length, ..)| *length)?;
-    at(child, rest)
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@ use std::fmt;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::Body;
-use hyper::http::{HeaderMap, header};
+use hyper::http::{HeaderMap, StatusCode, header};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::admit;
+use super::resource::Resource;
 use super::status::Status;
 
 #[cfg(test)]
@@ -39,6 +41,18 @@ where
 pub(super) fn media_type(headers: &HeaderMap) -> String {
     let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     text.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// The object in a body, and the paths of the keys that it has twice.
+pub(super) fn object(
+    resource: &Resource,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<(Value, Vec<String>), Status> {
+    decode(&media_type(headers), body).map_err(|status| match status.code {
+        StatusCode::BAD_REQUEST => admit::unrecognized(resource, &status.message),
+        _ => status,
+    })
 }
 
 /// A body's value, and the paths of the keys that it has twice.

@@ -30,23 +30,27 @@ pub(super) enum Patch {
 impl Patch {
     /// Reads the patch in a body.
     pub(super) fn parse(resource: &Resource, media_type: &str, text: &[u8]) -> Result<Self, Status> {
+        let unread =
+            |why: &dyn std::fmt::Display| Status::bad_request(format!("error decoding patch: {why}"));
         let document = || {
-            let (value, _) = body::json(text)?;
-            let whole = value.is_object();
-            whole.then_some(value).ok_or_else(|| Status::bad_request("the patch is not a JSON object"))
+            let (value, _) = body::json(text).map_err(|why| unread(&why))?;
+            if value.is_object() { Ok(value) } else { Err(unread(&"it is not a JSON object")) }
         };
         match media_type {
             "application/json-patch+json" => {
-                let operations: Vec<PatchOperation> = serde_json::from_slice(text)
-                    .map_err(|error| Status::bad_request(format!("error decoding patch: {error}")))?;
+                let operations: Vec<Value> = serde_json::from_slice(text).map_err(|why| unread(&why))?;
                 if operations.len() > OPERATIONS {
                     let message = format!(
-                        "The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
+                        "Request entity too large: The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
                         operations.len()
                     );
                     return Err(Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message));
                 }
-                Ok(Self::Json(operations))
+                // One that can't be understood is refused where it would be applied, as kube-apiserver has it.
+                let operations = operations.into_iter().enumerate().map(|(index, operation)| {
+                    serde_json::from_value(operation).map_err(|error| refused(index, &error.to_string()))
+                });
+                Ok(Self::Json(operations.collect::<Result<_, _>>()?))
             }
             "application/merge-patch+json" => Ok(Self::Merge(document()?)),
             "application/strategic-merge-patch+json" if resource.ours.is_none() => {
@@ -77,12 +81,21 @@ impl Patch {
 }
 
 fn step(object: &mut Value, operation: &PatchOperation) -> Result<(), String> {
-    if let PatchOperation::Test(test) = operation
-        && test.value.is_null()
-        && object.pointer(test.path.as_str()).is_none()
-    {
-        // As kube-apiserver has it: what isn't there is null.
-        return Ok(());
+    match operation {
+        // As kube-apiserver has it: what isn't there is null, and an entry of a map may be replaced that isn't there.
+        PatchOperation::Test(test)
+            if test.value.is_null() && object.pointer(test.path.as_str()).is_none() =>
+        {
+            return Ok(());
+        }
+        PatchOperation::Replace(replace) if object.pointer(replace.path.as_str()).is_none() => {
+            let (parent, name) = replace.path.as_str().rsplit_once('/').unwrap_or_default();
+            let parent = object.pointer_mut(parent).and_then(Value::as_object_mut);
+            let parent = parent.ok_or_else(|| "the path is not there".to_owned())?;
+            parent.insert(name.replace("~1", "/").replace("~0", "~"), replace.value.clone());
+            return Ok(());
+        }
+        _ => {}
     }
     json_patch::patch_unsafe(object, std::slice::from_ref(operation)).map_err(|error| error.to_string())
 }

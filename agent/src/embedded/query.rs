@@ -54,7 +54,7 @@ impl Query {
 
     /// A number.
     pub fn number(&self, name: &str) -> Result<Option<u64>, Status> {
-        let Some(text) = self.get(name) else { return Ok(None) };
+        let Some((_, text)) = self.0.iter().find(|(key, _)| key == name) else { return Ok(None) };
         let wrong = || Status::bad_request(format!("{name}: {text:?} is not a number"));
         // Negative ones count as none, as kube-apiserver has it for limits and time-outs.
         let number: i64 = text.parse().map_err(|_| wrong())?;
@@ -64,10 +64,7 @@ impl Query {
     /// The revision that a read is about.
     pub fn revision(&self) -> Result<Option<u64>, Status> {
         let Some(text) = self.get("resourceVersion") else { return Ok(None) };
-        let wrong = || {
-            let value = text.into();
-            list_options(Cause::invalid("resourceVersion", &value, "must be a number"))
-        };
+        let wrong = || Status::bad_request(format!("invalid resource version: {text:?} is not a number"));
         text.parse().map(Some).map_err(|_| wrong())
     }
 
@@ -80,7 +77,7 @@ impl Query {
                 "Exact" => Ok(Match::Exact),
                 other => Err(list_options(Cause::new(
                     "FieldValueNotSupported",
-                    format!(r#"Unsupported value: {other:?}: supported values: "Exact", "NotOlderThan""#),
+                    format!(r#"Unsupported value: {other:?}: supported values: "Exact", "NotOlderThan", """#),
                     "resourceVersionMatch",
                 ))),
             },
@@ -97,7 +94,9 @@ impl Query {
                 "CreateOptions",
                 vec![Cause::new(
                     "FieldValueNotSupported",
-                    format!(r#"Unsupported value: {other:?}: supported values: "Ignore", "Strict", "Warn""#),
+                    format!(
+                        r#"Unsupported value: {other:?}: supported values: "", "Ignore", "Strict", "Warn""#
+                    ),
                     "fieldValidation",
                 )],
             )),
@@ -115,7 +114,7 @@ impl Query {
 /// `dryRun` is a list, and `All` is its only word.
 pub fn dry_run(values: &[&str]) -> Result<bool, Status> {
     let cause = |value: &str| {
-        let message = format!(r#"Unsupported value: {value:?}: supported values: "All""#);
+        let message = format!(r#"Unsupported value: [{value:?}]: supported values: "All""#);
         Cause::new("FieldValueNotSupported", message, "dryRun")
     };
     match values.iter().find(|value| **value != "All") {

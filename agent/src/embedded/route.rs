@@ -18,6 +18,8 @@ pub struct Target {
     pub name: Option<String>,
     /// Whether only the status is meant.
     pub status: bool,
+    /// Whether the path itself says that it is a watch: the old spelling.
+    pub watch: bool,
 }
 
 /// Reads a path below `/api` or `/apis`.
@@ -28,6 +30,10 @@ pub fn target(path: &str) -> Result<Target, Status> {
         ["api", version, rest @ ..] => ("", *version, rest),
         ["apis", group, version, rest @ ..] => (*group, *version, rest),
         _ => return Err(Status::no_such_path()),
+    };
+    let (watch, rest) = match rest {
+        ["watch", rest @ ..] => (true, rest),
+        rest => (false, rest),
     };
     let found = |plural: &str| resource::find(group, version, plural).ok_or_else(Status::no_such_path);
     let target = |plural: &str, namespace: Option<&str>, name: Option<&str>, status: bool| {
@@ -41,8 +47,9 @@ pub fn target(path: &str) -> Result<Target, Status> {
             return Err(Status::no_such_path());
         }
         let version = resource.version(version).ok_or_else(Status::no_such_path)?;
+        named(name)?;
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        Ok(Target { resource, version, namespace: owned(namespace), name: owned(name), status })
+        Ok(Target { resource, version, namespace: owned(namespace), name: owned(name), status, watch })
     };
     match rest {
         ["namespaces", namespace, "status"] if group.is_empty() => {
@@ -63,12 +70,25 @@ pub fn target(path: &str) -> Result<Target, Status> {
 /// The parts of a path, decoded. A part that is empty, or that would lead elsewhere, names nothing.
 fn segments(path: &str) -> Result<Vec<String>, Status> {
     let path = path.strip_prefix('/').unwrap_or(path);
+    let path = path.strip_suffix('/').unwrap_or(path);
     let segments = path.split('/').map(|part| {
         let part = decode(part, false).ok_or_else(|| Status::bad_request("the path is not valid UTF-8"))?;
-        let astray = part.is_empty() || part == "." || part == ".." || part.contains(['/', '%', '\0']);
+        let astray = part.is_empty() || part.contains(['/', '\0']);
         if astray { Err(Status::no_such_path()) } else { Ok(part) }
     });
     segments.collect()
+}
+
+/// Whether a name may stand in a path.
+fn named(name: Option<&str>) -> Result<(), Status> {
+    let invalid =
+        |name: &str, why| Err(Status::bad_request(format!("Name parameter invalid: {name:?}: {why}")));
+    match name {
+        Some(name @ ".") => invalid(name, "may not be '.'"),
+        Some(name @ "..") => invalid(name, "may not be '..'"),
+        Some(name) if name.contains('%') => invalid(name, "may not contain '%'"),
+        _ => Ok(()),
+    }
 }
 
 /// Undoes percent-encoding; nothing if what comes out is no text. In a query `+` is a space.

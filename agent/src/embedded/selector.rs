@@ -79,9 +79,7 @@ fn parse_fields(text: &str) -> Result<Vec<Field>, String> {
             .filter_map(|(sign, equal)| Some((term.find(sign)?, *sign, *equal)))
             .min_by_key(|(at, sign, _)| (*at, std::cmp::Reverse(sign.len())));
         let Some((at, sign, equal)) = found else {
-            return Err(format!(
-                "invalid selector: {text:?}; can't understand {term:?}: it must be like name=value or name!=value"
-            ));
+            return Err(format!("invalid selector: '{text}'; can't understand '{term}'"));
         };
         let value = unescape(&term[at + sign.len()..]).ok_or_else(|| {
             format!("invalid field selector: {term:?}: a backslash stands before , = or \\ only")
@@ -145,12 +143,6 @@ fn known(resource: &Resource, field: Field) -> Result<Field, Status> {
     };
     match name {
         Some(name) => Ok(Field { name, ..field }),
-        None if resource.ours.is_some() => {
-            Err(Status::bad_request(format!("field label not supported: {}", field.name)))
-        }
-        None => Err(Status::bad_request(format!(
-            "{:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
-            field.name
-        ))),
+        None => Err(Status::bad_request(format!("field label not supported: {}", field.name))),
     }
 }

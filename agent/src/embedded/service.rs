@@ -64,8 +64,8 @@ where
 {
     let target = route::target(parts.uri.path())?;
     let query = Query::parse(parts.uri.query().unwrap_or_default())?;
-    let watches = query.flag("watch")?;
-    let verb = verb(&parts.method, &target, watches).ok_or_else(Status::method_not_allowed)?;
+    let watches = target.watch || query.flag("watch")?;
+    let verb = verb(&parts.method, &target, watches)?;
     let call = Call {
         inner,
         shape: Shape::wanted(&parts.headers, &query)?,
@@ -87,19 +87,23 @@ where
     }
 }
 
-fn verb(method: &Method, target: &Target, watches: bool) -> Option<Verb> {
+fn verb(method: &Method, target: &Target, watches: bool) -> Result<Verb, Status> {
     let one = target.name.is_some();
+    let ours = target.resource.ours.is_some();
     // Something new, and a collection's end, are asked of one namespace.
     let whole = !target.resource.namespaced || target.namespace.is_some();
     match *method {
-        Method::GET if watches && !target.status => Some(Verb::Watch),
-        Method::GET if one => Some(Verb::Get),
-        Method::GET => Some(Verb::List),
-        Method::POST if !one && whole => Some(Verb::Create),
-        Method::PUT if one => Some(Verb::Update),
-        Method::PATCH if one => Some(Verb::Patch),
-        Method::DELETE if one && !target.status => Some(Verb::Delete),
-        Method::DELETE if !one && whole => Some(Verb::DeleteCollection),
-        _ => None,
+        Method::GET if watches && !target.status => Ok(Verb::Watch),
+        _ if target.watch => Err(Status::method_not_allowed()),
+        Method::GET if one => Ok(Verb::Get),
+        Method::GET => Ok(Verb::List),
+        Method::POST if whole && !target.status && (ours || !one) => Ok(Verb::Create),
+        Method::PUT if one => Ok(Verb::Update),
+        Method::PATCH if one => Ok(Verb::Patch),
+        // kube-apiserver looks for the name first where a kind comes of a CRD, and for the method elsewhere.
+        Method::PUT | Method::PATCH if ours => Err(Status::bad_request("name must be provided")),
+        Method::DELETE if one && !target.status => Ok(Verb::Delete),
+        Method::DELETE if !one && whole => Ok(Verb::DeleteCollection),
+        _ => Err(Status::method_not_allowed()),
     }
 }

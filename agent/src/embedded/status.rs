@@ -137,7 +137,7 @@ impl Status {
 
     /// A resourceVersion that nobody can have seen yet.
     pub fn too_new(asked: u64, current: u64) -> Self {
-        let message = format!("Too large resource version: {asked}, current: {current}");
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
         let mut status = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message);
         status.details.causes.push(Cause {
             reason: "ResourceVersionTooLarge".to_owned(),

@@ -16,6 +16,9 @@ pub fn wrong_subdomain(name: &str) -> Option<String> {
 
 /// Why a name is none, where it must be one DNS label.
 pub fn wrong_label(name: &str) -> Option<String> {
+    if name.contains('.') {
+        return Some("must not contain dots".to_owned());
+    }
     if name.len() > 63 {
         return Some("must be no more than 63 characters".to_owned());
     }

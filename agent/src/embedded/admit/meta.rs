@@ -148,9 +148,9 @@ fn entries<'a>(meta: &'a Value, name: &str) -> impl Iterator<Item = (&'a String,
 fn finalizers(meta: &Value, old: Option<&Value>) -> Vec<Cause> {
     let list = |meta: &Value| meta["finalizers"].as_array().cloned().unwrap_or_default();
     let mut causes = Vec::new();
-    for (index, name) in list(meta).iter().enumerate() {
+    for name in &list(meta) {
         if let Some(why) = labels::wrong_key(name.as_str().unwrap_or_default()) {
-            causes.push(Cause::invalid(&format!("metadata.finalizers[{index}]"), name, &why));
+            causes.push(Cause::invalid("metadata.finalizers", name, &why));
         }
     }
     if let Some(old) = old.filter(|old| old.get("deletionTimestamp").is_some()) {
@@ -172,7 +172,7 @@ fn finalizers(meta: &Value, old: Option<&Value>) -> Vec<Cause> {
 fn owners(meta: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let owners = meta["ownerReferences"].as_array().map(Vec::as_slice).unwrap_or_default();
-    for (index, owner) in owners.iter().enumerate() {
+    for owner in owners {
         for (field, why) in [
             ("apiVersion", "version must not be empty"),
             ("kind", "must not be empty"),
@@ -181,7 +181,7 @@ fn owners(meta: &Value) -> Vec<Cause> {
         ] {
             let value = owner.get(field).cloned().unwrap_or_else(|| json!(""));
             if value == "" {
-                let field = format!("metadata.ownerReferences[{index}].{field}");
+                let field = format!("metadata.ownerReferences.{field}");
                 causes.push(Cause::invalid(&field, &value, why));
             }
         }
@@ -209,7 +209,11 @@ pub fn guard(resource: &Resource, name: &str, new: &Value, old: &Value) -> Resul
     let unguarded = !matches!(resource.form, Form::Ours(_) | Form::Lease);
     if revision.is_empty() && !unguarded {
         let cause = Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
-        return Err(Status::invalid(resource, name, vec![cause]));
+        // kube-apiserver speaks of the resource here, not of the kind.
+        let mut status = Status::invalid(resource, name, vec![cause]);
+        status.message = status.message.replacen(&resource.qualified_kind(), &resource.qualified(), 1);
+        status.details.kind = resource.plural.clone();
+        return Err(status);
     }
     Ok(())
 }

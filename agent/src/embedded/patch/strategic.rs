@@ -38,7 +38,23 @@ pub(super) fn merge(object: &mut Value, patch: &Value) -> Result<(), String> {
             field(object, name, change)?;
         }
     }
+    for (name, order) in patch {
+        if let Some(list) = name.strip_prefix("$setElementOrder/") {
+            let order = order.as_array().map(Vec::as_slice).unwrap_or_default();
+            sort(object.get_mut(list), order, list);
+        }
+    }
     Ok(())
+}
+
+/// Puts a list into the order that a patch has for it; what it doesn't name comes after.
+fn sort(list: Option<&mut Value>, order: &[Value], name: &str) {
+    let key = KEYED.iter().find(|(list, _)| *list == name).map(|(_, key)| *key);
+    let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
+    let place = |item: &Value| order.iter().position(|named| id(named) == id(item)).unwrap_or(order.len());
+    if let Some(list) = list.and_then(Value::as_array_mut) {
+        list.sort_by_key(place);
+    }
 }
 
 fn field(object: &mut Map<String, Value>, name: &str, change: &Value) -> Result<(), String> {
@@ -64,11 +80,8 @@ fn field(object: &mut Map<String, Value>, name: &str, change: &Value) -> Result<
         (Value::Array(items), None) if SETS.contains(&name) => {
             let list = object.entry(name).or_insert_with(|| Value::Array(Vec::new()));
             if let Some(list) = list.as_array_mut() {
-                for item in items {
-                    if !list.contains(item) {
-                        list.push(item.clone());
-                    }
-                }
+                let fresh: Vec<Value> = items.iter().filter(|item| !list.contains(item)).cloned().collect();
+                list.splice(0..0, fresh);
             }
         }
         _ => {
@@ -84,6 +97,7 @@ fn keyed(list: &mut Vec<Value>, items: &[Value], key: &str, name: &str) -> Resul
         *list = items.iter().filter(|item| !replaces(item)).cloned().collect();
         return Ok(());
     }
+    let mut fresh = Vec::new();
     for item in items {
         let Some(id) = item.get(key) else {
             return Err(format!("map: {item} does not contain declared merge key: {key} (in {name})"));
@@ -97,9 +111,11 @@ fn keyed(list: &mut Vec<Value>, items: &[Value], key: &str, name: &str) -> Resul
             (None, Some("delete")) => {}
             (Some(place), Some("replace")) => list[place] = Value::Object(whole),
             (Some(place), _) => merge(&mut list[place], item)?,
-            (None, _) => list.push(Value::Object(whole)),
+            (None, _) => fresh.push(Value::Object(whole)),
         }
     }
+    // As kube-apiserver has it: what is new comes first.
+    list.splice(0..0, fresh);
     Ok(())
 }
 

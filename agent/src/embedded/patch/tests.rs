@@ -40,13 +40,14 @@ fn a_step_that_does_not_fit_is_refused_as_invalid() {
         json!({"op": "test", "path": "/a", "value": 2}),
         json!({"op": "test", "path": "/b", "value": 2}),
         json!({"op": "remove", "path": "/b"}),
-        json!({"op": "replace", "path": "/b", "value": 1}),
+        json!({"op": "replace", "path": "/b/c", "value": 1}),
+        json!({"op": "jump", "path": "/a"}),
         json!({"op": "add", "path": "/b/c", "value": 1}),
     ] {
         let status = patched(JSON, &json!([step]), &object).unwrap_err();
         assert_eq!((status.code.as_u16(), status.reason), (422, "Invalid"), "{step}");
     }
-    for text in ["{}", "[{\"op\": \"jump\", \"path\": \"/a\"}]", "["] {
+    for text in ["{}", "7", "["] {
         assert_eq!(Patch::parse(pool(), JSON, text.as_bytes()).unwrap_err().code, 400, "{text}");
     }
 }
@@ -79,7 +80,7 @@ fn strategic_merge_goes_by_the_keys_of_lists() {
         },
     });
     let expected = json!({
-        "metadata": {"finalizers": ["a/b", "c/d"], "labels": {"y": "2"}},
+        "metadata": {"finalizers": ["c/d", "a/b"], "labels": {"y": "2"}},
         "spec": {"taints": [{"key": "new"}]},
         "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "r"}, {"type": "New"}]},
     });

@@ -17,6 +17,8 @@ fn shown(path: &str) -> String {
 fn paths_name_collections_objects_and_their_status() {
     let table = [
         ("/api/v1/nodes", r#"nodes "-" "-" false"#),
+        ("/api/v1/nodes/", r#"nodes "-" "-" false"#),
+        ("/api/v1/watch/nodes/a", r#"nodes "-" "a" false"#),
         ("/api/v1/nodes/a", r#"nodes "-" "a" false"#),
         ("/api/v1/nodes/a/status", r#"nodes "-" "a" true"#),
         ("/api/v1/namespaces", r#"namespaces "-" "-" false"#),
@@ -38,12 +40,10 @@ fn other_paths_name_nothing() {
     let paths = [
         "/api/v1/pods",
         "/api/v2/nodes",
-        "/api/v1/nodes/",
         "/api/v1//nodes",
-        "/api/v1/nodes/..",
-        "/api/v1/nodes/%2e%2e",
+        "/api/v1/../v1/nodes",
+        "/api/v1/nodes//",
         "/api/v1/nodes/a%2fb",
-        "/api/v1/nodes/a%252fb",
         "/api/v1/nodes/a/scale",
         "/api/v1/namespaces/x/nodes",
         "/api/v1/namespaces/x/events/e/status",
@@ -56,5 +56,7 @@ fn other_paths_name_nothing() {
     for path in paths {
         assert_eq!(shown(path), "404", "{path}");
     }
-    assert_eq!(shown("/api/v1/nodes/%ff"), "400");
+    for path in ["/api/v1/nodes/..", "/api/v1/nodes/%2e%2e", "/api/v1/nodes/a%252fb", "/api/v1/nodes/%ff"] {
+        assert_eq!(shown(path), "400", "{path}");
+    }
 }

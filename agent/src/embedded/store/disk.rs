@@ -6,6 +6,7 @@
 //! Cost: per changed object its text twice (object and log), and what redb copies on the way to the root.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -67,7 +68,16 @@ pub(super) struct Disk {
 impl Disk {
     /// Opens the store in a directory, or makes one.
     pub(super) fn open(dir: &Path) -> Result<Self, DiskError> {
-        Self::open_file(&dir.join(FILE))
+        let disk = Self::open_file(&dir.join(FILE))?;
+        // The names too: what is acknowledged must be found again.
+        for folder in [Some(dir), dir.parent().filter(|folder| !folder.as_os_str().is_empty())] {
+            let synced = folder.map_or(Ok(()), |folder| File::open(folder)?.sync_all());
+            synced.map_err(|error| DiskError::Open {
+                path: dir.to_owned(),
+                source: Box::new(redb::Error::Io(error)),
+            })?;
+        }
+        Ok(disk)
     }
 
     pub(super) fn open_file(path: &Path) -> Result<Self, DiskError> {

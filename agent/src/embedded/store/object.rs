@@ -10,7 +10,7 @@ use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::embedded::resource::{Form, Table};
 
@@ -102,15 +102,16 @@ impl Object {
     pub fn new(key: Key, revision: u64, what: What, value: &Value) -> Self {
         let mut text = what.head().to_vec();
         text.extend_from_slice(beginning(key.table, key.table.resource().stored).as_bytes());
-        let rest: Map<String, Value> = value
-            .as_object()
-            .into_iter()
-            .flatten()
-            .filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind"))
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        let rest = Value::Object(rest).to_string();
-        text.extend_from_slice(rest.strip_prefix('{').unwrap_or(&rest).as_bytes());
+        let fields = value.as_object().into_iter().flatten();
+        let mut rest = fields.filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind"));
+        if let Some((name, value)) = rest.next() {
+            write(&mut text, name, value);
+        }
+        for (name, value) in rest {
+            text.push(b',');
+            write(&mut text, name, value);
+        }
+        text.push(b'}');
         text.extend_from_slice(TAIL);
         let facts = Facts::of(&key, value);
         Self { key, revision, line: text.into(), what, facts }
@@ -168,6 +169,13 @@ impl fmt::Debug for Object {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.key.path(), self.revision)
     }
+}
+
+/// Adds a field. A value of JSON can always be written into memory.
+fn write(text: &mut Vec<u8>, name: &str, value: &Value) {
+    let _ = serde_json::to_writer(&mut *text, name);
+    text.push(b':');
+    let _ = serde_json::to_writer(text, value);
 }
 
 /// `{"apiVersion":"…","kind":"…",`: how every object of a table begins in a version.

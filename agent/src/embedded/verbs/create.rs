@@ -29,10 +29,14 @@ impl Call {
         let (resource, version) = (self.target.resource, self.target.version);
         let validation = self.query.field_validation()?;
         let dry_run = self.query.dry_run()?;
-        let (value, twice) = body::decode(&body::media_type(&self.headers), text)?;
-        let decoded = admit::decode(resource, version, value, &twice, validation)?;
+        let (value, twice) = body::object(resource, &self.headers, text)?;
+        let decoded = admit::decode(resource, version, value, &twice, validation, None)?;
         let mut value = decoded.value;
         place(&self.target, &mut value)?;
+        if self.target.name.is_some() {
+            // Of ours a path with a name takes new objects too, of that name.
+            self.check_name(&value)?;
+        }
         let mut warnings = decoded.warnings;
         warnings.extend(admit::warnings(resource, &value));
         warnings.extend(resource.versions[version].deprecated.clone());
@@ -65,8 +69,12 @@ impl Call {
         let mut asked = self.asked(Verb::Create);
         asked.name = &name;
         bounds::may_write(&asked, None, Some(&value), &bounds::node_uid(tx))?;
-        if tx.get(&key).is_some() {
-            return Err(Status::already_exists(resource, &name));
+        if let Some(old) = tx.get(&key) {
+            let mut status = Status::already_exists(resource, &name);
+            if gc::is_deleting(&old.value()) {
+                status.message.insert_str(0, "object is being deleted: ");
+            }
+            return Err(status);
         }
         if dry_run {
             return Ok(Arc::new(Object::new(key, 0, What::Added, &value)));
@@ -86,7 +94,10 @@ pub(super) fn place(target: &Target, value: &mut Value) -> Result<(), Status> {
             value["metadata"]["namespace"] = namespace.into();
             Ok(())
         }
-        None if given.is_empty() => Ok(()),
+        None => {
+            admit::remove(&mut value["metadata"], "namespace");
+            Ok(())
+        }
         _ => Err(Status::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         )),

@@ -12,7 +12,7 @@ use crate::embedded::body;
 use crate::embedded::bounds::{self, Verb};
 use crate::embedded::gc::{self, Deleted, Propagation};
 use crate::embedded::query;
-use crate::embedded::resource::Form;
+use crate::embedded::resource::{Form, Resource};
 use crate::embedded::selector::Selector;
 use crate::embedded::shape::ListMeta;
 use crate::embedded::status::{Cause, Status};
@@ -102,17 +102,19 @@ impl Call {
         bounds::may_write(&asked, Some(&value), None, &bounds::node_uid(tx))?;
         if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != object.facts.uid) {
             let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+                 deleted and then recreated",
                 object.facts.uid
             );
-            return Err(Status::conflict(resource, name, &why));
+            return Err(unmet(resource, name, &why));
         }
         let revision = object.revision.to_string();
         if let Some(asked) = options.revision.as_ref().filter(|asked| **asked != revision) {
             let why = format!(
-                "Precondition failed: ResourceVersion in precondition: {asked}, ResourceVersion in object meta: {revision}"
+                "the ResourceVersion in the precondition ({asked}) does not match the ResourceVersion in record \
+                 ({revision}). The object might have been modified"
             );
-            return Err(Status::conflict(resource, name, &why));
+            return Err(unmet(resource, name, &why));
         }
         if resource.form == Form::Namespace && KEPT.contains(&name) {
             return Err(Status::forbidden(resource, name, "this namespace may not be deleted"));
@@ -150,8 +152,13 @@ impl Call {
             (None, Some(true)) | (Some("Orphan"), None) => Propagation::Orphan,
             (None, _) | (Some("Background"), None) => Propagation::Background,
             (Some("Foreground"), None) => Propagation::Foreground,
-            (Some(other), _) => {
-                let supported = r#"supported values: "Background", "Foreground", "Orphan""#;
+            (Some(_), Some(_)) => {
+                let message = "Invalid value: orphanDependents and deletionPropagation cannot be both set";
+                let cause = Cause::new("FieldValueInvalid", message, "propagationPolicy");
+                return Err(query::options("DeleteOptions", vec![cause]));
+            }
+            (Some(other), None) => {
+                let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
                 let message = format!("Unsupported value: {other:?}: {supported}");
                 let cause = Cause::new("FieldValueNotSupported", message, "propagationPolicy");
                 return Err(query::options("DeleteOptions", vec![cause]));
@@ -164,6 +171,13 @@ impl Call {
             revision: text(&given["preconditions"]["resourceVersion"]),
         })
     }
+}
+
+/// A precondition that isn't met: kube-apiserver speaks of the kind here, not of the resource.
+fn unmet(resource: &Resource, name: &str, why: &str) -> Status {
+    let mut status = Status::conflict(resource, name, why);
+    status.message = status.message.replacen(&resource.qualified(), &resource.qualified_kind(), 1);
+    status
 }
 
 fn success(call: &Call, object: &Object) -> Value {

@@ -37,6 +37,11 @@ impl Call {
         let revision = self.query.revision()?;
         let how = self.query.revision_match()?;
         check(revision, how, next.is_some())?;
+        self.query.number("timeoutSeconds")?;
+        if self.query.maybe_flag("sendInitialEvents")?.is_some() {
+            let message = "Forbidden: sendInitialEvents is forbidden for list";
+            return Err(list_options(Cause::new("FieldValueForbidden", message, "sendInitialEvents")));
+        }
 
         let (objects, meta) = {
             let state = self.inner.store.read();
@@ -54,7 +59,7 @@ impl Call {
             let after =
                 next.as_ref().map(|next| Key::new(target.resource.table, &next.namespace, &next.name));
             self.page(&state, &selector, at, after.as_ref(), limit)
-                .map_err(|Forgotten| expired(next.is_some(), at, &state))?
+                .map_err(|Forgotten| expired(next.is_some()))?
         };
         Ok(self.shape.list(target.resource, target.version, objects, &meta))
     }
@@ -108,7 +113,11 @@ impl Next {
     }
 
     fn parse(token: &str) -> Result<Self, Status> {
-        let wrong = || Status::bad_request("continue key is not valid: it is not one that this server gave");
+        let wrong = || {
+            Status::bad_request(
+                "invalid continue token: continue key is not valid: it is not one that this server gave",
+            )
+        };
         let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| wrong())?;
         let next: Self = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
         if next.v == "meta.k8s.io/v1" { Ok(next) } else { Err(wrong()) }
@@ -138,15 +147,12 @@ fn check(revision: Option<u64>, how: Match, continued: bool) -> Result<(), Statu
     }
 }
 
-fn expired(continued: bool, at: u64, state: &State) -> Status {
+fn expired(continued: bool) -> Status {
     if continued {
         return Status::expired(
             "The provided continue parameter is too old to display a consistent list result. You can start a new list \
              without the continue parameter.",
         );
     }
-    Status::expired(format!(
-        "The resourceVersion for the provided list is too old: {at} ({})",
-        state.forgotten
-    ))
+    Status::expired("The resourceVersion for the provided list is too old.")
 }

@@ -29,10 +29,10 @@ impl Call {
         let (resource, version) = (self.target.resource, self.target.version);
         let validation = self.query.field_validation()?;
         let dry_run = self.query.dry_run()?;
-        let (value, twice) = body::decode(&body::media_type(&self.headers), text)?;
-        let decoded = admit::decode(resource, version, value, &twice, validation)?;
+        let (value, twice) = body::object(resource, &self.headers, text)?;
+        let decoded = admit::decode(resource, version, value, &twice, validation, None)?;
         let mut value = decoded.value;
-        self.check_name(&mut value)?;
+        self.check_name(&value)?;
         place(&self.target, &mut value)?;
         let mut warnings = decoded.warnings;
         warnings.extend(resource.versions[version].deprecated.clone());
@@ -51,13 +51,14 @@ impl Call {
         let validation = self.query.field_validation()?;
         let dry_run = self.query.dry_run()?;
         let patch = Patch::parse(resource, &body::media_type(&self.headers), text)?;
+        let shown = String::from_utf8_lossy(text).into_owned();
         self.change(move |call, tx| {
             let key = call.key();
             let old = tx.get(&key).ok_or_else(|| Status::not_found(resource, &key.name))?;
             let before = shape::value(resource, version, &old);
             let mut value = before.clone();
             patch.apply(&mut value)?;
-            let decoded = admit::decode(resource, version, value, &[], validation)?;
+            let decoded = admit::decode(resource, version, value, &[], validation, Some(&shown))?;
             let mut value = decoded.value;
             call.check_patched(&before, &mut value)?;
             let mut warnings = decoded.warnings;
@@ -139,10 +140,12 @@ impl Call {
     }
 
     /// The name in a body is that of the path.
-    fn check_name(&self, value: &mut Value) -> Result<(), Status> {
+    pub(super) fn check_name(&self, value: &Value) -> Result<(), Status> {
         let name = self.target.name.as_deref().unwrap_or_default();
         match value["metadata"]["name"].as_str() {
-            None => Err(Status::bad_request("name must be provided")),
+            None => Err(Status::bad_request(format!(
+                "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+            ))),
             Some(given) if given != name => Err(Status::bad_request(format!(
                 "the name of the object ({given}) does not match the name on the URL ({name})"
             ))),
