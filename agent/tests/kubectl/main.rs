@@ -144,7 +144,7 @@ fn what_is_wrong_is_told_by_field() {
     let server = Server::start(&[]);
     let apply = |text: &str| server.kubectl_with("apply -f -", text).refused();
     let said = apply(&POOL.replace("start: 10.10.10.1, end: 10.10.10.10", "start: 10.10.11.1"));
-    let expected = "The NodeIPPool \"traffic-1\" is invalid: spec.range.start: Invalid value: \"10.10.11.1\": start 10.10.11.1 is not in 10.10.10.0/24\n";
+    let expected = "The NodeIPPool \"traffic-1\" is invalid: spec.range.start: Invalid value: start 10.10.11.1 is not in 10.10.10.0/24\n";
     assert_eq!(said, expected);
     let said = apply(&POOL.replace("range:", "ragne: 1\n  range:"));
     assert!(said.contains("strict decoding error: unknown field \"spec.ragne\""), "{said}");
