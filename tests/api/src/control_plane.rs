@@ -39,6 +39,15 @@ pub enum StartError {
     Refused { what: String, source: Box<kube::Error> },
 }
 
+/// Whether etcd may answer before its disk has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// For tests: nobody will read this after a crash of the machine.
+    Fast,
+    /// As in production, for measuring.
+    Durable,
+}
+
 /// The three programs, by the name of their command and log.
 const ETCD: &str = "etcd";
 const API_SERVER: &str = "kube-apiserver";
@@ -61,12 +70,16 @@ impl ControlPlane {
 
     /// A fresh one, ready, with our CRDs established and owner references tended. Not from inside a runtime: it blocks.
     pub fn start() -> Result<ControlPlane, StartError> {
+        Self::start_on_disk(Disk::Fast)
+    }
+
+    pub fn start_on_disk(disk: Disk) -> Result<ControlPlane, StartError> {
         let programs = Programs::find()?;
         // A port that was free may be taken before the program gets to it: then again with others.
         let mut tries = 3;
         loop {
             tries -= 1;
-            match Self::start_on(&programs, free_ports()?) {
+            match Self::start_on(&programs, free_ports()?, disk) {
                 Err(StartError::Ended { tail, .. })
                     if tries > 0 && tail.contains("address already in use") => {}
                 answer => return answer,
@@ -74,9 +87,9 @@ impl ControlPlane {
         }
     }
 
-    fn start_on(programs: &Programs, ports: [u16; 3]) -> Result<ControlPlane, StartError> {
+    fn start_on(programs: &Programs, ports: [u16; 3], disk: Disk) -> Result<ControlPlane, StartError> {
         let folder = logs::new_folder()?;
-        files::write(&folder, programs, ports)?;
+        files::write(&folder, programs, ports, disk)?;
         let supervisor = Supervisor::start(&folder)?;
         logs::keep_on_panic(&folder);
         supervisor.start_program(ETCD)?;

@@ -12,7 +12,9 @@ fn policies() -> &'static Resource {
 fn made() -> Value {
     let new =
         json!({"metadata": {"name": "p", "uid": "mine", "generation": 7}, "spec": {"desiredState": {}}});
-    create(policies(), new, now()).unwrap()
+    let mut made = create(policies(), new, now()).unwrap();
+    made["metadata"]["resourceVersion"] = json!("1");
+    made
 }
 
 #[test]

@@ -6,10 +6,15 @@ use std::path::Path;
 
 use rcgen::KeyPair;
 
-use super::{API_SERVER, CONTROLLER_MANAGER, ETCD, Programs, StartError};
+use super::{API_SERVER, CONTROLLER_MANAGER, Disk, ETCD, Programs, StartError};
 
 /// Writes them all, for a control plane on these ports: the API server's, and etcd's for clients and peers.
-pub(super) fn write(folder: &Path, programs: &Programs, ports: [u16; 3]) -> Result<(), StartError> {
+pub(super) fn write(
+    folder: &Path,
+    programs: &Programs,
+    ports: [u16; 3],
+    disk: Disk,
+) -> Result<(), StartError> {
     let all = || -> io::Result<()> {
         // Any secret will do, and a fresh key is one.
         let key = || KeyPair::generate().map_err(io::Error::other);
@@ -18,7 +23,7 @@ pub(super) fn write(folder: &Path, programs: &Programs, ports: [u16; 3]) -> Resu
         let accounts = key()?;
         fs::write(folder.join("accounts.key"), accounts.serialize_pem())?;
         fs::write(folder.join("accounts.pub"), accounts.public_key_pem())?;
-        write_command(folder, ETCD, &etcd(folder, programs, ports))?;
+        write_command(folder, ETCD, &etcd(folder, programs, ports, disk))?;
         write_command(folder, API_SERVER, &api_server(folder, programs, ports))?;
         write_command(folder, CONTROLLER_MANAGER, &controller_manager(folder, programs))?;
         fs::write(folder.join("kubeconfig"), kubeconfig(folder, &token, ports[0]))
@@ -30,7 +35,7 @@ fn write_command(folder: &Path, program: &str, command: &[String]) -> io::Result
     fs::write(folder.join(format!("{program}.command")), command.join("\n"))
 }
 
-fn etcd(folder: &Path, programs: &Programs, [_, client, peer]: [u16; 3]) -> Vec<String> {
+fn etcd(folder: &Path, programs: &Programs, [_, client, peer]: [u16; 3], disk: Disk) -> Vec<String> {
     vec![
         programs.etcd.display().to_string(),
         format!("--data-dir={}", folder.join("etcd").display()),
@@ -39,8 +44,7 @@ fn etcd(folder: &Path, programs: &Programs, [_, client, peer]: [u16; 3]) -> Vec<
         format!("--listen-peer-urls=http://127.0.0.1:{peer}"),
         format!("--initial-advertise-peer-urls=http://127.0.0.1:{peer}"),
         format!("--initial-cluster=default=http://127.0.0.1:{peer}"),
-        // Nobody will read this after a crash of the machine.
-        "--unsafe-no-fsync".to_owned(),
+        format!("--unsafe-no-fsync={}", disk == Disk::Fast),
     ]
 }
 

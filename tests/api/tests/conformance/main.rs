@@ -1,7 +1,8 @@
 //! The conformance suite: what Berth relies on in a Kubernetes API, asked of a real kube-apiserver and of the embedded one.
 //!
 //! Each test is a function of a [`Server`](api_tests::server::Server), written against the real one: what that does is right.
-//! It runs twice, as `real::…` and as `embedded::…`. Where the two may differ is listed in [`differences`], and nowhere else.
+//! It runs three times: as `real::…`, as `embedded::…` (inside the process, in memory) and as `served::…` (the embedded API over
+//! HTTP, on a store on disk). Where real and embedded may differ is listed in [`differences`], and nowhere else.
 //! Tests share one server of each sort and run side by side: each makes its objects under names of its own.
 
 mod builtin;
@@ -37,6 +38,14 @@ macro_rules! suite {
                 #[test]
                 fn $test() {
                     api_tests::server::run(crate::support::embedded(), crate::$topic::$test);
+                }
+            )+ })+
+        }
+        mod served {
+            $(mod $topic { $(
+                #[test]
+                fn $test() {
+                    api_tests::server::run(crate::support::served(), crate::$topic::$test);
                 }
             )+ })+
         }

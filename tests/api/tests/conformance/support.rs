@@ -1,11 +1,16 @@
 //! What the suite's tests share.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
+use agent::embedded::listen::{Address, Listener, Place};
 use agent::embedded::{Api, Limits};
 use api_tests::RUNTIME;
 use api_tests::server::paths::{STATES, state};
 use api_tests::server::{Server, Which};
+use kube::{Client, Config};
 use serde_json::Value;
 
 /// The embedded API that all tests share, in memory.
@@ -13,6 +18,43 @@ pub(crate) fn embedded() -> Server {
     static API: LazyLock<Api> = LazyLock::new(Api::in_memory);
     let _inside = RUNTIME.enter();
     Server::new(Which::Embedded, API.client())
+}
+
+/// The embedded API that all tests share, over plain HTTP on loopback, as `berth serve` has it, on a store on disk.
+pub(crate) fn served() -> Server {
+    static PLACE: LazyLock<(Api, Place)> = LazyLock::new(|| RUNTIME.block_on(serve()));
+    let Place::Plain(address) = &PLACE.1 else { panic!("{}", PLACE.1) };
+    let mut config = Config::new(format!("http://{address}").parse().expect("a URL"));
+    config.default_retry = false;
+    let _inside = RUNTIME.enter();
+    Server::new(Which::Embedded, Client::try_from(config).expect("a client"))
+}
+
+async fn serve() -> (Api, Place) {
+    let api = Api::open(&store()).expect("a store");
+    let address: Address = "127.0.0.1:0".parse().expect("an address");
+    let listener = Listener::bind(&address, None, false).await.expect("a listener");
+    let place = listener.place();
+    // Nobody stops it: it ends with the process.
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let service = api.clone();
+    tokio::spawn(async move {
+        let _stop = stop;
+        listener.serve(service, stopped, Duration::ZERO).await;
+    });
+    (api, place)
+}
+
+/// A folder for this process, and none of those that earlier ones left.
+fn store() -> PathBuf {
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance");
+    fs::create_dir_all(&all).expect("a folder");
+    for old in fs::read_dir(&all).expect("a folder").flatten() {
+        if !Path::new("/proc").join(old.file_name()).exists() {
+            fs::remove_dir_all(old.path()).expect("remove what an earlier process left");
+        }
+    }
+    all.join(std::process::id().to_string())
 }
 
 /// A server, and a version that it no longer knows anything of, with the second page of a list of that time.
