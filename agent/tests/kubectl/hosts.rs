@@ -82,3 +82,54 @@ async fn a_kubeconfig_of_ours_is_one_for_kube() {
     let kube::Error::Api(status) = refused else { panic!("a Status: {refused}") };
     assert_eq!((status.code, status.reason.as_str()), (403, "Forbidden"));
 }
+
+/// The optimistic retry of the claim protocol, by hand: a host writes its own entry into the ledger, and no other's.
+#[test]
+fn a_host_claims_in_the_ledger_for_itself_only() {
+    let server = Server::start(&["node01", "node02"]);
+    server.kubectl_with("create -f -", POOL).ok();
+    let get = |what: &str| server.kubectl(&format!("get {what} -o jsonpath={{.metadata.uid}}")).ok();
+    let patch = |as_: &str, status: &str| {
+        let whole = format!(r#"{{"status":{status}}}"#);
+        server.run(
+            as_,
+            &["patch", "nip", "traffic-1", "--subresource=status", "--type=merge", "-p", &whole],
+            "",
+        )
+    };
+    let pool = get("nip traffic-1");
+    patch("kubeconfig", &format!(r#"{{"sequence":1,"rebuiltFor":"{pool}","allocated-offsets":[]}}"#)).ok();
+    let hosts = ["node01", "node02"].map(|host| {
+        server.host(host, "create -f -", &NODE.replace("NAME", host)).ok();
+        (format!("pki/hosts/{host}.kubeconfig"), get(&format!("node {host}")))
+    });
+    let claim = |host: usize, sequence: u32, ip: &str, offsets: &str, allocated: u32| {
+        let (name, uid) = (["node01", "node02"][host], &hosts[host].1);
+        format!(
+            r#"{{"sequence":{sequence},"allocated":{allocated},"capacity":10,"available":8,"allocated-offsets":{offsets},
+            "allocations":{{"{ip}":{{"node":"{name}","nodeUID":"{uid}","request":"id-{name}","sequence":{sequence}}}}}}}"#
+        )
+    };
+    patch(&hosts[0].0, &claim(0, 2, "10.10.10.5", "[4]", 1)).ok();
+    patch(&hosts[1].0, &claim(1, 3, "10.10.10.6", "[4,5]", 2)).ok();
+    let prefix = "Error from server (Forbidden): nodeippools.nmstate.io \"traffic-1\" is forbidden: ";
+    for (status, why) in [
+        (claim(1, 4, "10.10.10.5", "[4,5]", 2), "host node02 may not change 10.10.10.5 of node node01"),
+        (claim(1, 5, "10.10.10.7", "[4,5,6]", 3), "status.sequence must be 4, one more than it was"),
+        (
+            r#"{"rebuiltFor":null}"#.to_owned(),
+            "host node02 may not change status.rebuiltFor: only a controller does",
+        ),
+        (
+            r#"{"sequence":4,"allocations":{"10.10.10.5":null},"allocated-offsets":[5],"allocated":1}"#
+                .to_owned(),
+            "host node02 may not release 10.10.10.5 of node node01",
+        ),
+    ] {
+        assert_eq!(patch(&hosts[1].0, &status).refused(), format!("{prefix}{why}\n"));
+    }
+    let release = r#"{"sequence":4,"allocations":{"10.10.10.6":null},"allocated-offsets":[4],"allocated":1}"#;
+    patch(&hosts[1].0, release).ok();
+    let left = server.kubectl("get nip traffic-1 -o jsonpath={.status.allocations.*.node}").ok();
+    assert_eq!(left, "node01");
+}
