@@ -40,9 +40,10 @@ bless: setup-tests ## Write every golden anew from what the code says now; read 
 	UPDATE_GOLDENS=1 $(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
 .PHONY: bench
-bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, kernel (as root)
+bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, kernel (as root)
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench kernel -- $(BENCH)
+	$(CARGO) bench $(LOCKED) -p agent --bench api -- $(BENCH)
 
 .PHONY: soak
 soak: setup ## Run the claim protocol's model check in all its configurations, for hours

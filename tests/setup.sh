@@ -73,6 +73,9 @@ packages() {
     command -v busybox >/dev/null || printf '%s\n' busybox-static
     command -v cpio >/dev/null || printf '%s\n' cpio
     command -v depmod >/dev/null || printf '%s\n' kmod
+    # Tests of the API: a control plane, which is built with Go where there is none.
+    command -v setpriv >/dev/null && command -v flock >/dev/null || printf '%s\n' util-linux
+    command -v go >/dev/null || tests/control-plane/build.sh --find >/dev/null 2>&1 || printf '%s\n' golang-go ca-certificates
 }
 
 install_packages() {
@@ -97,8 +100,14 @@ check_lists() {
     apt-get -qq update
 }
 
+# Kubernetes and etcd, found or built once; what it prints is for the tests, what it says goes to stderr.
+check_control_plane() {
+    [ "$tests" = no ] || tests/control-plane/build.sh >/dev/null
+}
+
 tests=no
 [ "${1:-}" != --tests ] || tests=yes
 check_rust
 install_packages
 check_lists
+check_control_plane

@@ -2,7 +2,7 @@
 //!
 //! Owns arguments, what is printed and exit codes: 0 done, 1 refused or failed, 2 used wrongly. Answers go to stdout,
 //! warnings and errors to stderr, an error's whole chain once. `show` looks at this host, `apply`
-//! changes it; the rest works on files: no cluster, no root, nothing is changed.
+//! changes it, `serve` runs the API until it is stopped; the rest works on files: no cluster, no root, nothing is changed.
 
 mod apply;
 mod crds;
@@ -14,6 +14,7 @@ mod output;
 mod plan;
 mod pool;
 mod render;
+mod serve;
 mod show;
 
 use std::fmt;
@@ -40,6 +41,7 @@ Examples:
   berth plan -f desired.yaml --current state.yaml
   berth pool explain -f pool.yaml
   berth crds | kubectl apply -f -
+  berth serve --state-dir /var/lib/berth/api
 
 A file argument of '-' is standard input.
 Exit codes: 0 done, 1 refused or failed, 2 used wrongly.";
@@ -52,6 +54,7 @@ enum Verb {
     Render(render::Args),
     Pool(pool::Args),
     Crds(crds::Args),
+    Serve(serve::Args),
 }
 
 /// What was asked for can't be: the arguments, not the files, are wrong.
@@ -71,6 +74,10 @@ enum UsageError {
     RangeMissing { pool: String, ranges: Vec<String> },
     #[error("no range is called {range}; there is: {}", .known.join(", "))]
     NoSuchRange { range: String, known: Vec<String> },
+    #[error(
+        "--write-kubeconfig: kubectl can't speak to a unix socket; add --listen 127.0.0.1:0, or use curl --unix-socket PATH"
+    )]
+    KubeconfigOfSocket,
     #[error("no kind is called {name}; there is: {}", .known.join(", "))]
     NoSuchKind { name: String, known: Vec<&'static str> },
 }
@@ -96,6 +103,7 @@ pub fn run() -> ExitCode {
         Verb::Plan(args) => plan::run(&args),
         Verb::Pool(args) => pool::run(&args),
         Verb::Crds(args) => crds::run(&args),
+        Verb::Serve(args) => serve::run(&args),
     };
     match done.and_then(|text| output::answer(&text)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,6 +5,7 @@
 
 pub mod checkpoint;
 pub mod cli;
+pub mod embedded;
 pub mod host;
 pub mod kernel;
 mod ledger;

@@ -8,10 +8,12 @@ use serde_json::Value;
 mod check;
 mod defaults;
 pub mod place;
+mod prune;
 mod unknown;
 
 pub use check::check;
 pub use defaults::apply_defaults;
+pub use prune::{drop_nulls, prune};
 pub use unknown::unknown_fields;
 
 /// Formats that Kubernetes knows. Others, such as schemars' `uint8`, only make it warn.

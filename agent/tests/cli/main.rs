@@ -10,4 +10,5 @@ mod docs;
 mod goldens;
 mod literals;
 mod refused;
+mod serve;
 mod support;

@@ -110,3 +110,44 @@ fn what_stays_as_it_was_is_not_judged_again() {
         [("a", Reason::TooLong)]
     );
 }
+
+#[test]
+fn pruning_drops_exactly_what_is_unknown() {
+    let schema = &Kind::NodeIPPool.definition().schema;
+    let mut pool = json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "extra": 1,
+        "metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {"range": {"cidr": "10.0.0.0/24", "excludes": []}, "ranges": [{"name": "a", "vlan": 1}]},
+        "status": {"allocations": {"10.0.0.1": {"node": "a", "owner": "b"}}},
+    });
+    assert!(!unknown_fields(schema, &pool).is_empty());
+    prune(schema, &mut pool);
+    assert_eq!(unknown_fields(schema, &pool), Vec::<String>::new());
+    let expected = json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeIPPool",
+        "metadata": {"name": "p", "labels": {"a": "b"}},
+        "spec": {"range": {"cidr": "10.0.0.0/24"}, "ranges": [{"name": "a"}]},
+        "status": {"allocations": {"10.0.0.1": {"node": "a"}}},
+    });
+    assert_eq!(pool, expected);
+}
+
+#[test]
+fn what_a_schema_preserves_is_not_pruned() {
+    for (kind, object) in [
+        (Kind::NodeNetworkConfigurationPolicy, json!({"spec": {"desiredState": {"any": {"thing": [1]}}}})),
+        (Kind::NodeNetworkConfigurationEnactment, json!({"future": {"field": 1}})),
+    ] {
+        let mut pruned = object.clone();
+        prune(&kind.definition().schema, &mut pruned);
+        assert_eq!(pruned, object, "{}", kind.name());
+    }
+}
+
+#[test]
+fn a_null_gives_way_to_a_default_and_to_nothing_else() {
+    let schema = &Kind::NodeIPPool.definition().schema;
+    let mut pool = json!({"spec": {"quarantine": null, "range": null}, "status": null});
+    drop_nulls(schema, &mut pool);
+    assert_eq!(pool, json!({"spec": {"range": null}}));
+}

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::place::join;
 
 /// Every object has these, whatever its schema says.
-const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
+pub(super) const OF_EVERY_OBJECT: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Paths of the fields of an object that the schema doesn't know.
 pub fn unknown_fields(schema: &Value, object: &Value) -> Vec<String> {

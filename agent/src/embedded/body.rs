@@ -1,0 +1,157 @@
+//! Bodies of requests: read within a bound, and made a value. Keys that are given twice are told.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Body;
+use hyper::http::{HeaderMap, StatusCode, header};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use super::admit;
+use super::resource::Resource;
+use super::status::Status;
+
+#[cfg(test)]
+mod tests;
+
+/// As kube-apiserver: what etcd takes, twice.
+pub(super) const LARGEST: usize = 3 << 20;
+
+/// Reads a body to its end.
+pub(super) async fn read<B>(body: B) -> Result<Bytes, Status>
+where
+    B: Body<Data = Bytes>,
+    B::Error: fmt::Display,
+{
+    // Told by the client: refused before any of it is read.
+    if body.size_hint().lower() > LARGEST as u64 {
+        return Err(Status::too_large(LARGEST));
+    }
+    let body = body.map_err(|error| error.to_string());
+    match Limited::new(std::pin::pin!(body), LARGEST).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(Status::too_large(LARGEST)),
+        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
+    }
+}
+
+/// The media type of a body, without parameters.
+pub(super) fn media_type(headers: &HeaderMap) -> String {
+    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// The object in a body, and the paths of the keys that it has twice.
+pub(super) fn object(
+    resource: &Resource,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<(Value, Vec<String>), Status> {
+    decode(&media_type(headers), body).map_err(|status| match status.code {
+        StatusCode::BAD_REQUEST => admit::unrecognized(resource, &status.message),
+        _ => status,
+    })
+}
+
+/// A body's value, and the paths of the keys that it has twice.
+pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<(Value, Vec<String>), Status> {
+    match media_type {
+        "" | "application/json" | "*/*" => json(body),
+        "application/yaml" => {
+            let text =
+                std::str::from_utf8(body).map_err(|_| Status::bad_request("the body is not valid UTF-8"))?;
+            let wrong = |why: String| Status::bad_request(format!("error parsing the body as YAML: {why}"));
+            let documents = crate::yaml::parse(text).map_err(|error| wrong(error.to_string()))?;
+            match <[Value; 1]>::try_from(documents) {
+                Ok([value]) => Ok((value, Vec::new())),
+                Err(others) => Err(wrong(format!("it has {} documents, one is expected", others.len()))),
+            }
+        }
+        _ => Err(Status::unsupported_media_type("application/json, application/yaml")),
+    }
+}
+
+/// JSON text. serde_json itself bounds how deep it may be nested.
+pub(super) fn json(body: &[u8]) -> Result<(Value, Vec<String>), Status> {
+    let mut twice = Vec::new();
+    let mut reader = serde_json::Deserializer::from_slice(body);
+    let value = Node { path: String::new(), twice: &mut twice }.deserialize(&mut reader);
+    let value = value.and_then(|value| reader.end().map(|()| value));
+    let value =
+        value.map_err(|error| Status::bad_request(format!("error parsing the body as JSON: {error}")))?;
+    Ok((value, twice))
+}
+
+/// A value on its way, and where it stands.
+struct Node<'a> {
+    path: String,
+    twice: &'a mut Vec<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items
+            .next_element_seed(Node { path: format!("{}[{}]", self.path, list.len()), twice: self.twice })?
+        {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut map = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
+            let value = entries.next_value_seed(Node { path: path.clone(), twice: self.twice })?;
+            if map.insert(key, value).is_some() {
+                self.twice.push(path);
+            }
+        }
+        Ok(Value::Object(map))
+    }
+}

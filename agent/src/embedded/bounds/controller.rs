@@ -1,0 +1,32 @@
+//! A controller: it serves claims and tends pools, and so writes others' entries; what people write it leaves alone.
+
+use crds::Kind;
+
+use super::{Asked, Verb, Write};
+use crate::embedded::resource::Form;
+
+pub(super) fn may_ask(asked: &Asked<'_>) -> Result<(), String> {
+    let may = match (asked.form(), asked.verb) {
+        (_, Verb::DeleteCollection) | (Form::Namespace | Form::Node, _) => false,
+        // A person's: it writes their status, and marks on their metadata.
+        (Form::Ours(Kind::NodeIPPool | Kind::NodeNetworkConfigurationPolicy), verb) => {
+            matches!(verb, Verb::Update | Verb::Patch)
+        }
+        _ => true,
+    };
+    match may {
+        true => Ok(()),
+        false => Err(format!("a controller may not {} {}", asked.verb.word(), asked.what())),
+    }
+}
+
+pub(super) fn may_write(asked: &Asked<'_>, write: Write<'_>) -> Result<(), String> {
+    may_ask(asked)?;
+    let theirs = matches!(asked.form(), Form::Ours(Kind::NodeIPPool | Kind::NodeNetworkConfigurationPolicy));
+    match (write.old, write.new) {
+        (Some(old), Some(new)) if theirs && old["spec"] != new["spec"] => {
+            Err(format!("a controller may not change the spec of {}", asked.resource.plural))
+        }
+        _ => Ok(()),
+    }
+}

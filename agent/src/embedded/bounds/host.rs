@@ -1,0 +1,263 @@
+//! A host: its own Node and Lease, its own enactments, state and slices, its own entries in a pool's ledger, Events.
+//!
+//! Whose an object is, is said by the label `nmstate.io/node` and the owner's UID, never by its name alone: node `a` with
+//! policy `b.c` and node `a.b` with policy `c` have one name.
+
+use crds::Kind;
+use crds::names::{finalizer, label};
+use serde_json::Value;
+
+use super::{Asked, Seen, Verb, Write, ledger};
+use crate::embedded::resource::Form;
+
+/// Where hosts keep their leases, as kubelets do.
+const NODE_LEASES: &str = "kube-node-lease";
+
+/// Labels under it are an administrator's word about a node, as in Kubernetes: a host can't give itself one.
+const RESTRICTED: &str = "node-restriction.kubernetes.io/";
+
+/// A label's value can't be longer; of a node with a longer name the owner alone says whose an object is.
+const LABEL_VALUE: usize = 63;
+
+/// Whether a host may ask this at all, whatever the object.
+pub(super) fn may_ask(name: &str, asked: &Asked<'_>) -> Result<(), String> {
+    use Verb::{Create, Delete, DeleteCollection, Patch, Update};
+    let may = match (asked.form(), asked.verb) {
+        (_, DeleteCollection) => false,
+        // Deleting a Node is an administrator's word that its host is off.
+        (Form::Node | Form::Lease, verb) => verb != Delete,
+        (Form::CoreEvent | Form::NewEvent, verb) => verb != Delete,
+        (Form::Ours(Kind::NodeIPPool), verb) => {
+            asked.subresource == "status" && matches!(verb, Update | Patch)
+        }
+        (
+            Form::Ours(Kind::NodeNetworkConfigurationEnactment | Kind::NodeNetworkState | Kind::NodeIPSlice),
+            verb,
+        ) => matches!(verb, Create | Update | Patch | Delete),
+        (Form::Ours(Kind::NodeNetworkConfigurationPolicy) | Form::Namespace, _) => false,
+    };
+    match may {
+        true => Ok(()),
+        false => Err(format!("host {name} may not {} {}", asked.verb.word(), asked.what())),
+    }
+}
+
+/// The host that asks.
+#[derive(Clone, Copy)]
+pub(super) struct Host<'a> {
+    pub(super) name: &'a str,
+    /// Its Node's, if there is one.
+    pub(super) uid: Option<&'a str>,
+}
+
+impl Host<'_> {
+    pub(super) fn may_write(
+        self,
+        asked: &Asked<'_>,
+        write: Write<'_>,
+        seen: &dyn Seen,
+    ) -> Result<(), String> {
+        may_ask(self.name, asked)?;
+        match asked.form() {
+            Form::Node => self.node(asked, write),
+            Form::Lease => self.lease(asked, write),
+            Form::CoreEvent | Form::NewEvent => self.event(write),
+            Form::Ours(Kind::NodeNetworkConfigurationEnactment) => self.enactment(asked, write),
+            Form::Ours(Kind::NodeNetworkState) => self.state(write),
+            Form::Ours(Kind::NodeIPSlice) => self.slice(write, seen),
+            Form::Ours(Kind::NodeIPPool) => match (write.old, write.new) {
+                (Some(old), Some(new)) => ledger::may_write(self.name, self.uid()?, old, new),
+                _ => Ok(()),
+            },
+            Form::Ours(Kind::NodeNetworkConfigurationPolicy) | Form::Namespace => Ok(()),
+        }
+    }
+
+    /// Everything of a host's hangs on its Node.
+    fn uid(&self) -> Result<&str, String> {
+        let name = self.name;
+        self.uid.ok_or_else(|| format!("there is no Node {name} that it could belong to: register it first"))
+    }
+
+    fn node(self, asked: &Asked<'_>, write: Write<'_>) -> Result<(), String> {
+        let (name, verb) = (self.name, asked.verb.word());
+        if let Some(other) = write.images().map(named).find(|other| *other != name) {
+            return Err(format!("host {name} may not {verb} Node {other}, only its own"));
+        }
+        let restricted = |object: Option<&Value>| -> Vec<(String, Value)> {
+            let labels = object.and_then(|object| object["metadata"]["labels"].as_object());
+            let labels = labels.into_iter().flatten().filter(|(key, _)| key.starts_with(RESTRICTED));
+            let mut labels: Vec<_> = labels.map(|(key, value)| (key.clone(), value.clone())).collect();
+            labels.sort_by(|a, b| a.0.cmp(&b.0));
+            labels
+        };
+        match restricted(write.old) == restricted(write.new) {
+            true => Ok(()),
+            false => Err(format!("host {name} may not change labels under {RESTRICTED}")),
+        }
+    }
+
+    fn lease(self, asked: &Asked<'_>, write: Write<'_>) -> Result<(), String> {
+        let Self { name, .. } = self;
+        let own = |object: &Value| object["metadata"]["namespace"] == NODE_LEASES && named(object) == name;
+        match write.images().all(own) {
+            true => Ok(()),
+            false => {
+                let verb = asked.verb.word();
+                Err(format!("host {name} may {verb} only Lease {name} in namespace {NODE_LEASES}"))
+            }
+        }
+    }
+
+    /// Anybody may tell something; what others told stays as it is.
+    fn event(self, write: Write<'_>) -> Result<(), String> {
+        let Some(old) = write.old else { return Ok(()) };
+        let teller = |object: &Value| -> Option<String> {
+            let instance = object["reportingInstance"].as_str().filter(|name| !name.is_empty());
+            let source = object.get("source").or_else(|| object.get("deprecatedSource"));
+            instance.or_else(|| source?["host"].as_str()).map(str::to_owned)
+        };
+        let own = |object: &Value| teller(object).as_deref() == Some(self.name);
+        match own(old) && write.new.is_none_or(own) {
+            true => Ok(()),
+            false => Err(format!("host {} may change only Events whose reportingInstance it is", self.name)),
+        }
+    }
+
+    fn enactment(self, asked: &Asked<'_>, write: Write<'_>) -> Result<(), String> {
+        let (name, uid) = (self.name, self.uid()?);
+        if self.lets_go(asked, write, uid) {
+            return Ok(());
+        }
+        for object in write.images() {
+            self.labelled(object)?;
+            owned(object, name, uid)?;
+        }
+        let Some(new) = write.new.filter(|_| write.old.is_none()) else { return Ok(()) };
+        // The name is a lock: whoever may take any can keep others from theirs.
+        let policy = new["metadata"]["labels"][label::POLICY].as_str();
+        let policy_of_name = named(new).strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+        match (policy_of_name, policy) {
+            (Some(rest), Some(policy)) if rest == policy => Ok(()),
+            (Some(rest), None) if rest.len() > LABEL_VALUE => Ok(()),
+            _ => Err(format!(
+                "an enactment of host {name} is named {name}.<policy>, with the policy in its label {}",
+                label::POLICY
+            )),
+        }
+    }
+
+    /// A Node re-created under its name takes the finalizer off what the former one left, and nothing else (rule 7 of the
+    /// claim protocol).
+    fn lets_go(self, asked: &Asked<'_>, write: Write<'_>, uid: &str) -> bool {
+        let (Some(old), Some(new), "") = (write.old, write.new, asked.subresource) else { return false };
+        let former = node_owners(old).all(|(name, of)| name == self.name && of != uid)
+            && node_owners(old).next().is_some();
+        let leaving = old["metadata"]["deletionTimestamp"].is_string();
+        former && leaving && self.labelled(old).is_ok() && only_finalizer_gone(old, new)
+    }
+
+    fn labelled(self, object: &Value) -> Result<(), String> {
+        let name = self.name;
+        let of = object["metadata"]["labels"][label::NODE].as_str();
+        match of {
+            Some(of) if of == name => Ok(()),
+            None if name.len() > LABEL_VALUE => Ok(()),
+            _ => Err(format!(
+                "it is not host {name}'s: its label {} is {}",
+                label::NODE,
+                of.unwrap_or("missing")
+            )),
+        }
+    }
+
+    fn state(self, write: Write<'_>) -> Result<(), String> {
+        let (name, uid) = (self.name, self.uid()?);
+        for object in write.images() {
+            if named(object) != name {
+                return Err(format!("host {name} may not write the state of node {}", named(object)));
+            }
+            if object["metadata"]["labels"].get(label::NODE).is_some() {
+                self.labelled(object)?;
+            }
+        }
+        // The state of a namesake that is gone may be taken over: it tells what this very host shows (rule 7). What it
+        // is to be is this Node's.
+        write.new.map_or(Ok(()), |new| owned(new, name, uid))
+    }
+
+    /// A slice has no owner reference: its spec, which can't be changed, says whose it is.
+    fn slice(self, write: Write<'_>, seen: &dyn Seen) -> Result<(), String> {
+        let (name, uid) = (self.name, self.uid()?);
+        for object in write.images() {
+            let (node, node_uid) = (&object["spec"]["node"], &object["spec"]["nodeUID"]);
+            if node != name {
+                let other = node.as_str().unwrap_or("nobody");
+                return Err(format!("host {name} may not write a slice of node {other}"));
+            }
+            if node_uid != uid {
+                return Err(format!("spec.nodeUID must be {uid}, the UID of Node {name}"));
+            }
+        }
+        match (write.old, write.new) {
+            (None, Some(new)) => is_cut(new, seen),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A slice is one that its pool would cut: whoever could make any would have the whole pool.
+fn is_cut(slice: &Value, seen: &dyn Seen) -> Result<(), String> {
+    let spec = &slice["spec"];
+    let name = spec["pool"].as_str().unwrap_or_default();
+    let pool = seen.pool(name).ok_or_else(|| format!("there is no pool {name} that it could be cut from"))?;
+    let cidr = spec["cidr"].as_str().and_then(crds::address::cidr);
+    let cidr = cidr.ok_or_else(|| "spec.cidr is no network".to_owned())?;
+    ledger::pool(&pool)?.within(&[cidr]).map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn named(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// `(name, UID)` of each Node that owns an object.
+fn node_owners(object: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    owners
+        .filter(|owner| owner["kind"] == "Node" && owner["apiVersion"] == "v1")
+        .map(|owner| (owner["name"].as_str().unwrap_or_default(), owner["uid"].as_str().unwrap_or_default()))
+}
+
+/// This very Node owns it, and no other does.
+fn owned(object: &Value, name: &str, uid: &str) -> Result<(), String> {
+    let mut owners = node_owners(object).peekable();
+    if owners.peek().is_none() {
+        return Err(format!("it must have Node {name} with UID {uid} as its owner"));
+    }
+    match owners.find(|owner| *owner != (name, uid)) {
+        None => Ok(()),
+        Some((other, other_uid)) => Err(format!(
+            "it is owned by Node {other} with UID {other_uid}, not by Node {name} with UID {uid}"
+        )),
+    }
+}
+
+/// Whether our finalizer went, and nothing else changed but what the server itself writes.
+fn only_finalizer_gone(old: &Value, new: &Value) -> bool {
+    let finalizers = |object: &Value| -> Vec<String> {
+        let listed = object["metadata"]["finalizers"].as_array().into_iter().flatten();
+        listed.filter_map(|name| name.as_str().map(str::to_owned)).collect()
+    };
+    let rest = |object: &Value| {
+        let mut rest = object.clone();
+        if let Some(metadata) = rest["metadata"].as_object_mut() {
+            for field in ["finalizers", "resourceVersion", "generation", "managedFields"] {
+                metadata.remove(field);
+            }
+        }
+        rest
+    };
+    let mut left = finalizers(old);
+    left.retain(|name| name != finalizer::ADDRESSES);
+    finalizers(new) == left && rest(old) == rest(new)
+}

@@ -1,0 +1,230 @@
+//! Deleting: finalizers, and what becomes of an object's dependents.
+//!
+//! A cluster has controllers for the latter; here it happens in the write that deletes. Called inside the writer. Must
+//! never take away an object that has a finalizer, or an owner that is still there.
+//!
+//! Cost: a change per dependent, all in one commit. A chain of owners is walked with a list, not with the stack.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::admit::{meta, remove};
+use super::resource::{self, Form, Table};
+use super::store::{Key, Object, Owner, Transaction};
+
+/// What holds an owner until its dependents are gone.
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// What becomes of dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Propagation {
+    /// They go after their owner.
+    Background,
+    /// They go before it.
+    Foreground,
+    /// They stay, without it.
+    Orphan,
+}
+
+/// What became of an object that was to be deleted.
+#[derive(Clone, Debug)]
+pub(super) enum Deleted {
+    /// It is gone; this was its last state.
+    Gone(Arc<Object>),
+    /// It waits for its finalizers.
+    Waits(Arc<Object>),
+}
+
+/// Deletes an object, as far as its finalizers let it.
+pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation: Propagation) -> Deleted {
+    tx.frees();
+    let mut value = object.value();
+    match propagation {
+        Propagation::Orphan => orphan(tx, &object.facts.uid),
+        Propagation::Foreground if has_blocking(tx, &object.facts.uid) => {
+            let finalizers = &mut value["metadata"]["finalizers"];
+            match finalizers.as_array_mut() {
+                Some(list) if list.iter().any(|name| name == FOREGROUND) => {}
+                Some(list) => list.push(FOREGROUND.into()),
+                None => *finalizers = json!([FOREGROUND]),
+            }
+        }
+        _ => {}
+    }
+    let is_namespace = object.key.table.resource().form == Form::Namespace;
+    if finalizers(&value).is_empty() && !is_namespace {
+        return Deleted::Gone(removed(tx, &object.key, value).unwrap_or_else(|| object.clone()));
+    }
+    let mut waits = object.clone();
+    if value["metadata"].get("deletionTimestamp").is_none() || value != object.value() {
+        mark(tx, &mut value);
+        if is_namespace {
+            value["status"]["phase"] = "Terminating".into();
+        }
+        waits = tx.put(object.key.clone(), value);
+    }
+    if propagation == Propagation::Foreground {
+        for dependent in tx.dependents(&object.facts.uid) {
+            // Whatever is theirs follows them: only direct dependents are waited for.
+            delete(tx, &dependent, Propagation::Background);
+        }
+    }
+    if is_namespace {
+        empty(tx, &object.key.name);
+    }
+    match tx.get(&object.key) {
+        Some(object) => Deleted::Waits(object),
+        None => Deleted::Gone(waits),
+    }
+}
+
+/// Takes an object away, and then whatever was there only for it. Gives back its last state.
+pub(super) fn removed(tx: &mut Transaction<'_>, key: &Key, last: Value) -> Option<Arc<Object>> {
+    let first = tx.remove(key, last)?;
+    let mut gone = vec![first.clone()];
+    while let Some(object) = gone.pop() {
+        for dependent in tx.dependents(&object.facts.uid) {
+            gone.extend(bereaved(tx, &dependent));
+        }
+        for owner in &object.facts.owners {
+            gone.extend(tx.by_uid(&owner.uid).and_then(|owner| released(tx, &owner)));
+        }
+        gone.extend(vacated(tx, &object.key.namespace));
+    }
+    Some(first)
+}
+
+/// After a write: an object whose owners were gone before it came goes too.
+pub(super) fn settle(tx: &mut Transaction<'_>, object: &Arc<Object>) {
+    let owners = &object.facts.owners;
+    if !owners.is_empty() && !owners.iter().any(|owner| lives(tx, owner)) {
+        delete(tx, object, Propagation::Background);
+    }
+}
+
+/// Whether an object is being deleted.
+pub(super) fn is_deleting(value: &Value) -> bool {
+    value["metadata"].get("deletionTimestamp").is_some_and(|stamp| !stamp.is_null())
+}
+
+/// What an object still waits for.
+pub(super) fn finalizers(value: &Value) -> &[Value] {
+    value["metadata"]["finalizers"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn mark(tx: &Transaction<'_>, value: &mut Value) {
+    if is_deleting(value) {
+        return;
+    }
+    let meta = &mut value["metadata"];
+    meta["deletionTimestamp"] = meta::stamp(tx.now()).into();
+    meta["deletionGracePeriodSeconds"] = 0.into();
+    if let Some(generation) = meta.get("generation").and_then(Value::as_i64) {
+        meta["generation"] = (generation + 1).into();
+    }
+}
+
+/// A dependent that lost an owner. Gives back its last state if it is gone for that.
+fn bereaved(tx: &mut Transaction<'_>, object: &Arc<Object>) -> Option<Arc<Object>> {
+    let mut value = object.value();
+    if object.facts.owners.iter().any(|owner| lives(tx, owner)) {
+        let gone: Vec<String> = gone_owners(tx, object);
+        strip(&mut value, &gone);
+        tx.put(object.key.clone(), value);
+        return None;
+    }
+    if finalizers(&value).is_empty() {
+        return tx.remove(&object.key, value);
+    }
+    if !is_deleting(&value) {
+        mark(tx, &mut value);
+        tx.put(object.key.clone(), value);
+    }
+    None
+}
+
+fn gone_owners(tx: &Transaction<'_>, object: &Object) -> Vec<String> {
+    object.facts.owners.iter().filter(|owner| !lives(tx, owner)).map(|owner| owner.uid.clone()).collect()
+}
+
+/// An owner that waited for its dependents, once the last that it has to wait for is gone.
+fn released(tx: &mut Transaction<'_>, owner: &Arc<Object>) -> Option<Arc<Object>> {
+    let mut value = owner.value();
+    let waits = is_deleting(&value) && finalizers(&value).iter().any(|name| name == FOREGROUND);
+    if !waits || has_blocking(tx, &owner.facts.uid) {
+        return None;
+    }
+    if let Some(list) = value["metadata"]["finalizers"].as_array_mut() {
+        list.retain(|name| name != FOREGROUND);
+    }
+    if finalizers(&value).is_empty() {
+        remove(&mut value["metadata"], "finalizers");
+        return tx.remove(&owner.key, value);
+    }
+    tx.put(owner.key.clone(), value);
+    None
+}
+
+fn has_blocking(tx: &Transaction<'_>, uid: &str) -> bool {
+    let blocks =
+        |object: &Arc<Object>| object.facts.owners.iter().any(|owner| owner.uid == uid && owner.blocks);
+    tx.dependents(uid).iter().any(blocks)
+}
+
+/// Takes an owner's name off its dependents.
+fn orphan(tx: &mut Transaction<'_>, uid: &str) {
+    for dependent in tx.dependents(uid) {
+        let mut value = dependent.value();
+        strip(&mut value, &[uid.to_owned()]);
+        tx.put(dependent.key.clone(), value);
+    }
+}
+
+fn strip(value: &mut Value, uids: &[String]) {
+    let meta = &mut value["metadata"];
+    if let Some(owners) = meta["ownerReferences"].as_array_mut() {
+        owners.retain(|owner| !owner["uid"].as_str().is_some_and(|uid| uids.iter().any(|gone| gone == uid)));
+        if owners.is_empty() {
+            remove(meta, "ownerReferences");
+        }
+    }
+}
+
+/// Whether an owner is there. Of kinds that aren't served nothing is known: they count as there.
+fn lives(tx: &Transaction<'_>, owner: &Owner) -> bool {
+    let served = resource::all().iter().any(|resource| {
+        let versions = 0..resource.versions.len();
+        resource.kind == owner.kind
+            && versions.into_iter().any(|v| resource.api_version(v) == owner.api_version)
+    });
+    !served || tx.by_uid(&owner.uid).is_some()
+}
+
+/// Deletes what is in a namespace, and then it.
+fn empty(tx: &mut Transaction<'_>, namespace: &str) {
+    for table in Table::all().filter(|table| table.resource().namespaced) {
+        for object in tx.range(table, Some(namespace)) {
+            // One that went with another before it is not there any more.
+            if let Some(object) = tx.get(&object.key) {
+                delete(tx, &object, Propagation::Background);
+            }
+        }
+    }
+    vacated(tx, namespace);
+}
+
+/// A namespace that is being deleted goes with the last object in it.
+fn vacated(tx: &mut Transaction<'_>, namespace: &str) -> Option<Arc<Object>> {
+    let key = Key::new(Table::of("", "namespaces")?, "", namespace);
+    let object = tx.get(&key).filter(|_| !namespace.is_empty())?;
+    let value = object.value();
+    let mut tables = Table::all().filter(|table| table.resource().namespaced);
+    if !is_deleting(&value)
+        || !finalizers(&value).is_empty()
+        || tables.any(|t| !tx.range(t, Some(namespace)).is_empty())
+    {
+        return None;
+    }
+    tx.remove(&key, value)
+}

@@ -1,0 +1,110 @@
+//! Patches: JSON patch, merge patch, and strategic merge for built-in kinds. Pure.
+//!
+//! Read before the store is asked, applied inside the writer to what is there then: a patch that names no
+//! resourceVersion can't conflict.
+
+use hyper::StatusCode;
+use json_patch::PatchOperation;
+use serde_json::Value;
+
+use super::body;
+use super::resource::Resource;
+use super::status::{Cause, Status};
+
+mod strategic;
+
+#[cfg(test)]
+mod tests;
+
+/// As kube-apiserver bounds them: each operation may copy the object.
+const OPERATIONS: usize = 10_000;
+
+/// A patch.
+#[derive(Clone, Debug)]
+pub(super) enum Patch {
+    Json(Vec<PatchOperation>),
+    Merge(Value),
+    Strategic(Value),
+}
+
+impl Patch {
+    /// Reads the patch in a body.
+    pub(super) fn parse(resource: &Resource, media_type: &str, text: &[u8]) -> Result<Self, Status> {
+        let unread =
+            |why: &dyn std::fmt::Display| Status::bad_request(format!("error decoding patch: {why}"));
+        let document = || {
+            let (value, _) = body::json(text).map_err(|why| unread(&why))?;
+            if value.is_object() { Ok(value) } else { Err(unread(&"it is not a JSON object")) }
+        };
+        match media_type {
+            "application/json-patch+json" => {
+                let operations: Vec<Value> = serde_json::from_slice(text).map_err(|why| unread(&why))?;
+                if operations.len() > OPERATIONS {
+                    let message = format!(
+                        "Request entity too large: The allowed maximum operations in a JSON patch is {OPERATIONS}, got {}",
+                        operations.len()
+                    );
+                    return Err(Status::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message));
+                }
+                // One that can't be understood is refused where it would be applied, as kube-apiserver has it.
+                let operations = operations.into_iter().enumerate().map(|(index, operation)| {
+                    serde_json::from_value(operation).map_err(|error| refused(index, &error.to_string()))
+                });
+                Ok(Self::Json(operations.collect::<Result<_, _>>()?))
+            }
+            "application/merge-patch+json" => Ok(Self::Merge(document()?)),
+            "application/strategic-merge-patch+json" if resource.ours.is_none() => {
+                Ok(Self::Strategic(document()?))
+            }
+            _ if resource.ours.is_none() => Err(Status::unsupported_media_type(
+                "application/json-patch+json, application/merge-patch+json, application/strategic-merge-patch+json",
+            )),
+            _ => Err(Status::unsupported_media_type(
+                "application/json-patch+json, application/merge-patch+json",
+            )),
+        }
+    }
+
+    /// Changes an object.
+    pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
+        match self {
+            Self::Json(operations) => {
+                for (index, operation) in operations.iter().enumerate() {
+                    step(object, operation).map_err(|why| refused(index, &why))?;
+                }
+            }
+            Self::Merge(patch) => json_patch::merge(object, patch),
+            Self::Strategic(patch) => strategic::merge(object, patch).map_err(Status::bad_request)?,
+        }
+        Ok(())
+    }
+}
+
+fn step(object: &mut Value, operation: &PatchOperation) -> Result<(), String> {
+    match operation {
+        // As kube-apiserver has it: what isn't there is null, and an entry of a map may be replaced that isn't there.
+        PatchOperation::Test(test)
+            if test.value.is_null() && object.pointer(test.path.as_str()).is_none() =>
+        {
+            return Ok(());
+        }
+        PatchOperation::Replace(replace) if object.pointer(replace.path.as_str()).is_none() => {
+            let (parent, name) = replace.path.as_str().rsplit_once('/').unwrap_or_default();
+            let parent = object.pointer_mut(parent).and_then(Value::as_object_mut);
+            let parent = parent.ok_or_else(|| "the path is not there".to_owned())?;
+            parent.insert(name.replace("~1", "/").replace("~0", "~"), replace.value.clone());
+            return Ok(());
+        }
+        _ => {}
+    }
+    json_patch::patch_unsafe(object, std::slice::from_ref(operation)).map_err(|error| error.to_string())
+}
+
+/// kube-apiserver says no more than this; which operation it was is in the causes.
+fn refused(index: usize, why: &str) -> Status {
+    let message = "the server rejected our request due to an error in our request";
+    let mut status = Status::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message);
+    let why = format!("operation {index}: {why}");
+    status.details.causes.push(Cause::new("FieldValueInvalid", why, format!("[{index}]")));
+    status
+}

@@ -1,0 +1,170 @@
+//! The one thread that writes. It takes every write that waits, evaluates one after the other on top of each other,
+//! commits them together, shows the result to readers, and only then answers.
+//!
+//! So a crash loses nothing that was acknowledged, readers see only what is on disk, and the more writes come at once
+//! the fewer syncs each costs. Must never answer a write before its commit, nor stop because a commit failed.
+
+use std::sync::Arc;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use tokio::sync::mpsc::Receiver;
+
+use super::Shared;
+use super::disk::{Disk, DiskError};
+use super::lock::Lock;
+use super::object::What;
+use super::reserve::Reserve;
+use super::state::Limits;
+use super::transaction::{Batch, Transaction};
+use crate::embedded::resource::Table;
+use crate::embedded::status::Status;
+
+/// Writes per commit: enough that a sync's milliseconds are shared by all that came meanwhile, few enough that the
+/// first of them doesn't wait for seconds.
+const WRITES: usize = 512;
+/// Text per commit. The largest object twice over is still far below it.
+const BYTES: usize = 16 << 20;
+/// As kube-apiserver: Events go after an hour.
+const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
+/// How often old Events are looked for, when something is written: without writes nothing grows.
+const SWEEP: SignedDuration = SignedDuration::from_mins(1);
+/// While the disk is full: so much text has to be deleted before the file is made smaller, which takes a while. A
+/// quarter of the reserve: what a person deletes in order to make room is soon that much.
+const FREED: usize = 1 << 20;
+/// Old Events that one sweep takes away.
+const SWEPT: usize = 500;
+
+/// A write: it changes the transaction, and gives back who is to be told what became of it.
+pub(super) type Job = Box<dyn FnOnce(&mut Transaction<'_>) -> Finish + Send>;
+/// Tells whoever waits. The argument is why nothing was committed, if so.
+pub(super) type Finish = Box<dyn FnOnce(Option<&Status>) + Send>;
+
+/// Where batches go.
+pub(super) struct Durable {
+    pub(super) disk: Disk,
+    pub(super) reserve: Reserve,
+    pub(super) _lock: Lock,
+}
+
+/// The writer. `durable` is absent for a store in memory.
+pub(super) struct Writer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) durable: Option<Durable>,
+    pub(super) limits: Limits,
+    /// No revision up to here is given again, even if its commit failed.
+    pub(super) floor: u64,
+    /// A batch whose commit failed: to be taken back on disk, should it have got there.
+    pub(super) failed: Option<Batch>,
+    pub(super) swept: Timestamp,
+    /// Text that was deleted since the disk was full.
+    pub(super) freed: usize,
+}
+
+impl Writer {
+    /// Works until nobody can ask any more.
+    pub(super) fn run(mut self, mut jobs: Receiver<Job>) {
+        while let Some(first) = jobs.blocking_recv() {
+            self.batch(first, &mut jobs);
+        }
+    }
+
+    fn batch(&mut self, first: Job, jobs: &mut Receiver<Job>) {
+        let tight = self.durable.as_mut().is_some_and(|durable| !durable.reserve.fill());
+        let mut finishes = Vec::new();
+        let (batch, forgotten) = {
+            let state = self.shared.read();
+            let mut batch = Batch::after(state.revision.max(self.floor));
+            sweep(&mut self.swept, &mut Transaction::new(&state, &mut batch));
+            let mut next = Some(first);
+            while let Some(job) = next {
+                let mut transaction = Transaction::new(&state, &mut batch);
+                let finish = job(&mut transaction);
+                if tight && transaction.takes_room() {
+                    transaction.undo();
+                    finish(Some(&full("No space is left for anything but deleting")));
+                } else {
+                    finishes.push(finish);
+                }
+                let room = finishes.len() < WRITES && batch.bytes() < BYTES;
+                next = if room { jobs.try_recv().ok() } else { None };
+            }
+            // The past has to make room too.
+            let part = if tight { 4 } else { 1 };
+            let limits =
+                Limits { log_events: self.limits.log_events / part, log_bytes: self.limits.log_bytes / part };
+            let forgotten = state.trim_point(&batch.events, limits);
+            (batch, forgotten)
+        };
+        let outcome = self.commit(batch, forgotten).map_err(|error| full(&error.said()));
+        for finish in finishes {
+            finish(outcome.as_ref().err());
+        }
+        if tight {
+            self.make_room();
+        }
+    }
+
+    /// On a full disk: gives back what deleting has freed inside the file, once that is worth it.
+    fn make_room(&mut self) {
+        let Some(durable) = &mut self.durable else { return };
+        if self.freed >= FREED && durable.disk.compact().is_ok() {
+            self.freed = 0;
+        }
+    }
+
+    /// Commits and publishes a batch.
+    fn commit(&mut self, batch: Batch, forgotten: u64) -> Result<(), DiskError> {
+        if batch.events.is_empty() {
+            return Ok(());
+        }
+        if let Some(durable) = &mut self.durable {
+            let written = match &self.failed {
+                Some(failed) => durable.disk.undo(failed, &self.shared.read()),
+                None => Ok(()),
+            };
+            let written = written.and_then(|()| {
+                self.failed = None;
+                durable.disk.commit(&batch, forgotten)
+            });
+            if let Err(error) = written {
+                durable.reserve.give();
+                self.freed = 0;
+                self.floor = self.floor.max(batch.revision);
+                self.failed.get_or_insert(batch);
+                return Err(error);
+            }
+        }
+        let gone = batch.events.iter().filter(|event| event.what == What::Deleted);
+        self.freed += gone.map(|event| event.object.size()).sum::<usize>();
+        let revision = batch.revision;
+        self.shared.write().publish(batch.events, revision, forgotten);
+        self.shared.tell(revision);
+        Ok(())
+    }
+}
+
+fn full(said: &str) -> Status {
+    Status::internal(format!("the store could not be written, nothing was changed: {said}"))
+}
+
+/// Takes away Events that are old.
+fn sweep(swept: &mut Timestamp, transaction: &mut Transaction<'_>) {
+    let now = transaction.now();
+    if now.duration_since(*swept) < SWEEP {
+        return;
+    }
+    *swept = now;
+    let Some(events) = Table::of("", "events") else { return };
+    let old = |value: &serde_json::Value| {
+        // Whichever is latest: a series is written again and again under one name.
+        let times =
+            ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
+        let times = times.iter().filter_map(|at| value.pointer(at)?.as_str()?.parse::<Timestamp>().ok());
+        times.max().is_some_and(|latest| now.duration_since(latest) > EVENTS_LIVE)
+    };
+    let gone = transaction.range(events, None).into_iter().map(|object| (object.key.clone(), object.value()));
+    let gone: Vec<_> = gone.filter(|(_, value)| old(value)).take(SWEPT).collect();
+    for (key, value) in gone {
+        transaction.remove(&key, value);
+    }
+}

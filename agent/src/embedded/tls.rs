@@ -1,0 +1,150 @@
+//! TLS of the server: its own certificate, and client certificates that are always asked for.
+//!
+//! Owns rustls' configuration and the reading of PEM files; [`super::listen`] uses it, `berth serve` says at start when a
+//! certificate ends soon. Must never fall back to a connection without a client certificate.
+//!
+//! Sessions are not resumed: a resumed one would not look at the client's certificate again, which may have ended
+//! since. Cost: a handshake (about a millisecond of CPU) per connection, and clients keep theirs.
+
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
+use tokio_rustls::rustls::server::{NoServerSessionStorage, VerifierBuilderError, WebPkiClientVerifier};
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The files that a server with TLS needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    pub client_authority: PathBuf,
+}
+
+/// Why there is no TLS.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    #[error("{option} {path}: is not {wanted} in PEM")]
+    Pem { option: &'static str, path: PathBuf, wanted: &'static str, source: pem::Error },
+    #[error("{option} {path}: there is no certificate in it")]
+    Empty { option: &'static str, path: PathBuf },
+    #[error("{option} {path}: is not a certificate that can be used")]
+    Certificate { option: &'static str, path: PathBuf, source: rustls::Error },
+    #[error("--client-ca {path}: can't verify clients")]
+    Verifier { path: PathBuf, source: VerifierBuilderError },
+    #[error("--tls-key {key} is not the key of --tls-cert {certificate}, or of a kind that isn't known")]
+    Pair { certificate: PathBuf, key: PathBuf, source: rustls::Error },
+    #[error("no version of TLS can be used")]
+    Versions(#[source] rustls::Error),
+}
+
+/// TLS as it is served.
+#[derive(Clone)]
+pub struct Tls {
+    pub acceptor: TlsAcceptor,
+    /// What the server's certificate and the CAs say of themselves.
+    pub certificates: Vec<About>,
+}
+
+/// What a certificate says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    pub option: &'static str,
+    pub path: PathBuf,
+    /// The last second in which it is good, since 1970.
+    pub ends: i64,
+    /// The names that clients may call the server by, as they stand in a URL.
+    pub names: Vec<String>,
+}
+
+const CERTIFICATE: &str = "--tls-cert";
+const KEY: &str = "--tls-key";
+const AUTHORITY: &str = "--client-ca";
+
+impl Tls {
+    /// Reads the files and puts the configuration together.
+    pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
+        let TlsFiles { certificate, key, client_authority } = files;
+        let chain = certificates(CERTIFICATE, certificate)?;
+        let authorities = certificates(AUTHORITY, client_authority)?;
+        let mut about = vec![describe(CERTIFICATE, certificate, &chain[0])?];
+        let mut roots = RootCertStore::empty();
+        for authority in authorities {
+            about.push(describe(AUTHORITY, client_authority, &authority)?);
+            roots.add(authority).map_err(|source| TlsError::Certificate {
+                option: AUTHORITY,
+                path: client_authority.clone(),
+                source,
+            })?;
+        }
+        let private = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Pem {
+            option: KEY,
+            path: key.clone(),
+            wanted: "a private key",
+            source,
+        })?;
+        let provider = Arc::new(ring::default_provider());
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .build()
+            .map_err(|source| TlsError::Verifier { path: client_authority.clone(), source })?;
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::Versions)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain, private)
+            .map_err(|source| TlsError::Pair {
+                certificate: certificate.clone(),
+                key: key.clone(),
+                source,
+            })?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), certificates: about })
+    }
+}
+
+/// All certificates of a file, at least one.
+fn certificates(option: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let pem = |source| TlsError::Pem { option, path: path.to_owned(), wanted: "a certificate", source };
+    let found: Vec<_> =
+        CertificateDer::pem_file_iter(path).map_err(pem)?.collect::<Result<_, _>>().map_err(pem)?;
+    match found.is_empty() {
+        true => Err(TlsError::Empty { option, path: path.to_owned() }),
+        false => Ok(found),
+    }
+}
+
+fn describe(option: &'static str, path: &Path, der: &CertificateDer<'_>) -> Result<About, TlsError> {
+    let (_, certificate) = X509Certificate::from_der(der).map_err(|_| TlsError::Certificate {
+        option,
+        path: path.to_owned(),
+        source: rustls::Error::InvalidCertificate(rustls::CertificateError::BadEncoding),
+    })?;
+    let names = certificate.subject_alternative_name().ok().flatten();
+    let names = names.map(|names| names.value.general_names.iter().filter_map(in_url).collect());
+    let ends = certificate.validity().not_after.timestamp();
+    Ok(About { option, path: path.to_owned(), ends, names: names.unwrap_or_default() })
+}
+
+fn in_url(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => match (<[u8; 4]>::try_from(*bytes), <[u8; 16]>::try_from(*bytes)) {
+            (Ok(v4), _) => Some(IpAddr::from(v4).to_string()),
+            (_, Ok(v6)) => Some(format!("[{}]", IpAddr::from(v6))),
+            _ => None,
+        },
+        _ => None,
+    }
+}

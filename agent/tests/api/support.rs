@@ -1,0 +1,82 @@
+//! A server in a process of its own, and folders that go with a test.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use kube::{Client, Config};
+
+pub(crate) const BERTH: &str = env!("CARGO_BIN_EXE_berth");
+
+/// A folder that goes with the test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("berth-test-{name}-{}", std::process::id()));
+        std::fs::remove_dir_all(&path).ok();
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// `berth serve` on loopback, ended with the test.
+pub(crate) struct Server {
+    child: Child,
+    url: String,
+}
+
+impl Server {
+    /// Starts a server with these arguments and waits until it listens.
+    pub(crate) fn start(args: &[&str]) -> Self {
+        Self::run(Command::new(BERTH).args(["serve", "--listen", "127.0.0.1:0"]).args(args))
+    }
+
+    /// Starts whatever command becomes a server.
+    pub(crate) fn run(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut heard = Vec::new();
+        let url = loop {
+            let Some(Ok(line)) = lines.next() else { panic!("the server didn't start: {heard:#?}") };
+            if let Some(url) = line.strip_prefix("listening on ") {
+                break url.to_owned();
+            }
+            heard.push(line);
+        };
+        // What it says later must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, url }
+    }
+
+    /// A client of its own connections.
+    pub(crate) fn client(&self) -> Client {
+        let mut config = Config::new(self.url.parse().unwrap());
+        // Tests watch for longer than they wait for anything else.
+        config.read_timeout = None;
+        Client::try_from(config).unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// kill -9.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,187 @@
+//! The embedded API beside a real kube-apiserver: creates, guarded patches, lists of 5,000, watch fan-out to 100.
+//!
+//! `make bench BENCH=api`, or with `real`, `durable` or `memory` for one server alone. All in one run, through the same
+//! `kube::Client`: the real one over TLS on loopback with etcd that syncs, the embedded ones inside this process. Nothing
+//! fails on a slow machine: figures are printed, not asserted.
+
+use std::time::{Duration, Instant};
+
+use agent::embedded::Api;
+use api_tests::RUNTIME;
+use api_tests::control_plane::{ControlPlane, Disk};
+use api_tests::server::paths::{ENACTMENTS, POOLS, at, enactment, pool, status};
+use api_tests::server::{Server, Which};
+use futures_util::StreamExt;
+use futures_util::stream::{self, FuturesUnordered};
+use serde_json::{Value, json};
+
+const SERVERS: [&str; 3] = ["real", "durable", "memory"];
+/// One after the other: enough for a 99th percentile.
+const SEQUENTIAL: usize = 500;
+/// A rollout's worth, as the issue asks.
+const OBJECTS: usize = 5_000;
+/// As many writes under way as a controller and its agents have.
+const AT_ONCE: usize = 32;
+const WATCHERS: usize = 100;
+const CHANGES: usize = 200;
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|arg| arg == name || arg == "api");
+    let servers: Vec<&str> = SERVERS.into_iter().filter(|name| is_wanted(name)).collect();
+    if servers.is_empty() {
+        return;
+    }
+    println!("{:44}  {:>9}  {:>9}  {:>9}  {:>10}", "api", "p50", "p99", "most", "per second");
+    for name in servers {
+        match name {
+            "real" => {
+                let plane = ControlPlane::start_on_disk(Disk::Durable).expect("a control plane");
+                RUNTIME.block_on(table(name, &Server::new(Which::Real, plane.client())));
+            }
+            "durable" => {
+                let folder = std::env::temp_dir().join(format!("berth-bench-{}", std::process::id()));
+                let api = Api::open(&folder).expect("a store");
+                RUNTIME.block_on(async { table(name, &Server::new(Which::Embedded, api.client())).await });
+                drop(api);
+                std::fs::remove_dir_all(&folder).expect("the store's folder");
+            }
+            _ => RUNTIME.block_on(async {
+                table(name, &Server::new(Which::Embedded, Api::in_memory().client())).await;
+            }),
+        }
+    }
+}
+
+async fn table(server: &str, s: &Server) {
+    row(server, "create, one after the other", creates(s, SEQUENTIAL, 1).await);
+    row(server, "create, 32 at once", creates(s, OBJECTS - SEQUENTIAL, AT_ONCE).await);
+    row(server, "list of 5,000", lists(s).await);
+    row(server, "list of 5,000 in pages of 500", pages(s).await);
+    row(server, "guarded patch of one pool", patches(s).await);
+    row(server, "an event at each of 100 watchers", fan_out(s).await);
+}
+
+/// How long each took, and all together.
+struct Took {
+    each: Vec<Duration>,
+    all: Duration,
+}
+
+fn row(server: &str, what: &str, mut took: Took) {
+    took.each.sort_unstable();
+    let at = |part: usize| took.each[(took.each.len() - 1) * part / 100].as_secs_f64() * 1e3;
+    let rate = took.each.len() as f64 / took.all.as_secs_f64();
+    let name = format!("{server}: {what}");
+    println!("{name:44}  {:>6.2} ms  {:>6.2} ms  {:>6.2} ms  {rate:>8.0}", at(50), at(99), at(100));
+}
+
+/// An enactment as an agent writes it: a policy of a few interfaces, about 1.5 KiB.
+fn typical(name: &str) -> Value {
+    let mut object = enactment(name);
+    object["metadata"]["labels"] = json!({"nmstate.io/node": name, "nmstate.io/policy": "static-ip"});
+    object["metadata"]["annotations"] = json!({"padding": "x".repeat(1024)});
+    object
+}
+
+async fn creates(s: &Server, count: usize, at_once: usize) -> Took {
+    let begin = Instant::now();
+    let create = |number: usize| async move {
+        let object = typical(&format!("node-{at_once}-{number}.static-ip"));
+        let begin = Instant::now();
+        s.post(ENACTMENTS, &object).await.created();
+        begin.elapsed()
+    };
+    let each = stream::iter(0..count).map(create).buffer_unordered(at_once).collect().await;
+    Took { each, all: begin.elapsed() }
+}
+
+async fn lists(s: &Server) -> Took {
+    let begin = Instant::now();
+    let mut each = Vec::new();
+    for _ in 0..11 {
+        let begin = Instant::now();
+        let list = s.get(ENACTMENTS).await;
+        each.push(begin.elapsed());
+        let found = list.body["items"].as_array().map_or(0, Vec::len);
+        assert_eq!(found, OBJECTS);
+    }
+    Took { each, all: begin.elapsed() }
+}
+
+async fn pages(s: &Server) -> Took {
+    let begin = Instant::now();
+    let mut each = Vec::new();
+    for _ in 0..5 {
+        let begin = Instant::now();
+        let (mut found, mut token) = (0, String::new());
+        loop {
+            let page = s.get(&format!("{ENACTMENTS}?limit=500&continue={token}")).await.ok();
+            found += page["items"].as_array().map_or(0, Vec::len);
+            match page["metadata"]["continue"].as_str().filter(|token| !token.is_empty()) {
+                Some(next) => next.clone_into(&mut token),
+                None => break,
+            }
+        }
+        each.push(begin.elapsed());
+        assert_eq!(found, OBJECTS);
+    }
+    Took { each, all: begin.elapsed() }
+}
+
+/// The ledger's write: tests the version, adds an entry, counts on.
+async fn patches(s: &Server) -> Took {
+    let mut now = s.post(POOLS, &pool("bench")).await.created();
+    let begin = Instant::now();
+    let mut each = Vec::new();
+    for number in 0..SEQUENTIAL {
+        let entry = json!({"node": format!("node-{number}"), "request": format!("r{number}")});
+        let address = format!("/status/allocations/10.10.{}.{}", 10 + number / 200, number % 200 + 1);
+        let patch = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": now["metadata"]["resourceVersion"]},
+            {"op": "add", "path": address, "value": entry},
+            {"op": "replace", "path": "/status/sequence", "value": number + 1},
+        ]);
+        let begin = Instant::now();
+        now = s.json_patch(&status(POOLS, "bench"), &patch).await.ok();
+        each.push(begin.elapsed());
+    }
+    Took { each, all: begin.elapsed() }
+}
+
+/// From the beginning of a write until each watcher has its event.
+async fn fan_out(s: &Server) -> Took {
+    let name = "node-1-0.static-ip";
+    let now = s.get(&format!("{ENACTMENTS}?limit=1")).await.ok();
+    let version = now["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+    let readers: FuturesUnordered<_> = (0..WATCHERS)
+        .map(|_| {
+            let (s, path) = (s.clone(), format!("{ENACTMENTS}?resourceVersion={version}"));
+            async move {
+                let mut watch = s.watch(&path).await;
+                tokio::spawn(async move {
+                    let mut seen = Vec::with_capacity(CHANGES);
+                    while seen.len() < CHANGES {
+                        watch.next().await;
+                        seen.push(Instant::now());
+                    }
+                    seen
+                })
+            }
+        })
+        .collect();
+    let readers: Vec<_> = readers.collect().await;
+    let begin = Instant::now();
+    let mut written = Vec::new();
+    for number in 0..CHANGES {
+        written.push(Instant::now());
+        let patch = json!({"metadata": {"labels": {"change": number.to_string()}}});
+        s.merge(&at(ENACTMENTS, name), &patch).await.ok();
+    }
+    let mut each = Vec::new();
+    for reader in readers {
+        let seen = reader.await.expect("a watcher");
+        each.extend(seen.iter().zip(&written).map(|(seen, written)| *seen - *written));
+    }
+    Took { each, all: begin.elapsed() }
+}

@@ -1,0 +1,166 @@
+//! A real control plane: etcd, kube-apiserver and kube-controller-manager on loopback, with our CRDs.
+//!
+//! Tests of the conformance suite share one per binary ([`ControlPlane::shared`]); a test that breaks it starts its own.
+//! A start takes about five seconds and 400 MiB; the first on a machine may build the programs, for minutes
+//! (`tests/control-plane/build.sh`). It is stopped when it is dropped, or when the process ends, however it does
+//! (`tests/control-plane/supervise.sh`). When a test panics, the logs are kept and their place is said.
+//!
+//! It must never listen beyond loopback, and holds nothing that outlives the test.
+
+mod files;
+mod install;
+mod logs;
+mod programs;
+mod supervisor;
+
+use std::io;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use kube::{Client, Config};
+
+use crate::{RUNTIME, wait};
+pub use programs::Programs;
+use supervisor::Supervisor;
+
+/// Why there is no control plane.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("the control plane's programs are not there:\n{said}")]
+    Programs { said: String },
+    #[error("{what} of a control plane")]
+    Io { what: &'static str, source: io::Error },
+    #[error("{program} ended; its last words, from {}:\n{tail}", log.display())]
+    Ended { program: &'static str, log: PathBuf, tail: String },
+    #[error("the API server is not ready after {:?}: {last}", wait::LIMIT)]
+    NotReady { last: String },
+    #[error("{what} was refused by the API server")]
+    Refused { what: String, source: Box<kube::Error> },
+}
+
+/// Whether etcd may answer before its disk has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// For tests: nobody will read this after a crash of the machine.
+    Fast,
+    /// As in production, for measuring.
+    Durable,
+}
+
+/// The three programs, by the name of their command and log.
+const ETCD: &str = "etcd";
+const API_SERVER: &str = "kube-apiserver";
+const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+
+/// A running control plane.
+pub struct ControlPlane {
+    programs: Programs,
+    folder: PathBuf,
+    config: Config,
+    supervisor: Supervisor,
+}
+
+impl ControlPlane {
+    /// The one that all tests of this process share; started by the first that asks. Panics where there is none.
+    pub fn shared() -> &'static ControlPlane {
+        static SHARED: OnceLock<ControlPlane> = OnceLock::new();
+        SHARED.get_or_init(|| ControlPlane::start().unwrap_or_else(|wrong| panic!("{}", chain(&wrong))))
+    }
+
+    /// A fresh one, ready, with our CRDs established and owner references tended. Not from inside a runtime: it blocks.
+    pub fn start() -> Result<ControlPlane, StartError> {
+        Self::start_on_disk(Disk::Fast)
+    }
+
+    pub fn start_on_disk(disk: Disk) -> Result<ControlPlane, StartError> {
+        let programs = Programs::find()?;
+        // A port that was free may be taken before the program gets to it: then again with others.
+        let mut tries = 3;
+        loop {
+            tries -= 1;
+            match Self::start_on(&programs, free_ports()?, disk) {
+                Err(StartError::Ended { tail, .. })
+                    if tries > 0 && tail.contains("address already in use") => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    fn start_on(programs: &Programs, ports: [u16; 3], disk: Disk) -> Result<ControlPlane, StartError> {
+        let folder = logs::new_folder()?;
+        files::write(&folder, programs, ports, disk)?;
+        let supervisor = Supervisor::start(&folder)?;
+        logs::keep_on_panic(&folder);
+        supervisor.start_program(ETCD)?;
+        supervisor.start_program(API_SERVER)?;
+        let config = RUNTIME.block_on(install::wait_ready(&folder, &supervisor))?;
+        let plane = ControlPlane { programs: programs.clone(), folder, config, supervisor };
+        RUNTIME.block_on(install::forget_the_beginning(ports[1]))?;
+        RUNTIME.block_on(install::crds(&plane.client()))?;
+        // Only now: the garbage collector looks for new kinds when it starts, and then every half minute.
+        plane.supervisor.start_program(CONTROLLER_MANAGER)?;
+        RUNTIME.block_on(install::wait_for_controllers(&plane.client()))?;
+        Ok(plane)
+    }
+
+    /// How to reach it, as its administrator. Nothing is tried twice: tests look at each answer.
+    pub fn config(&self) -> Config {
+        self.config.clone()
+    }
+
+    /// A client with connections of its own, living on the runtime of all tests.
+    pub fn client(&self) -> Client {
+        let _inside = RUNTIME.enter();
+        Client::try_from(self.config()).expect("a client")
+    }
+
+    /// For kubectl and other programs.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.folder.join("kubeconfig")
+    }
+
+    pub fn kubectl(&self) -> &Path {
+        &self.programs.kubectl
+    }
+
+    /// Kills the API server, as a crash does, and starts it again on what etcd has; ready when this returns. Blocks.
+    pub fn restart_api_server(&self) -> Result<(), StartError> {
+        self.supervisor.tell("kill", API_SERVER)?;
+        self.supervisor.start_program(API_SERVER)?;
+        RUNTIME.block_on(install::wait_ready(&self.folder, &self.supervisor)).map(drop)
+    }
+
+    /// etcd answers nobody until [`ControlPlane::resume_etcd`].
+    pub fn pause_etcd(&self) -> Result<(), StartError> {
+        self.supervisor.tell("pause", ETCD).map(drop)
+    }
+
+    pub fn resume_etcd(&self) -> Result<(), StartError> {
+        self.supervisor.tell("resume", ETCD).map(drop)
+    }
+}
+
+/// An error with all its causes, on one line.
+fn chain(wrong: &dyn std::error::Error) -> String {
+    let mut text = wrong.to_string();
+    let mut cause = wrong.source();
+    while let Some(wrong) = cause {
+        text += &format!(": {wrong}");
+        cause = wrong.source();
+    }
+    text
+}
+
+/// Three ports that nobody had a moment ago: held together, so that they differ.
+fn free_ports() -> Result<[u16; 3], StartError> {
+    let free = || -> io::Result<[u16; 3]> {
+        let held = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0"));
+        let mut ports = [0; 3];
+        for (port, listener) in ports.iter_mut().zip(held) {
+            *port = listener?.local_addr()?.port();
+        }
+        Ok(ports)
+    };
+    free().map_err(|source| StartError::Io { what: "a free port", source })
+}
