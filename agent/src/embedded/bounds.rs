@@ -1,6 +1,6 @@
 //! What a caller may do. Asked before every answer, and again for the old and the new object inside each write.
 //!
-//! Pure functions of what is asked, the old object, the new one, and the UID of the caller's own Node. A host is bound to
+//! Pure functions of what is asked, the old object, the new one, and what else there is ([`Seen`]). A host is bound to
 //! what is its own ([`host`], [`ledger`]), a controller to what a controller does ([`controller`]). The API's other rules
 //! (schemas, conflicts) are not repeated here, and a cluster says the same with RBAC and a ValidatingAdmissionPolicy.
 //!
@@ -15,6 +15,7 @@ mod ledger;
 #[cfg(test)]
 mod tests;
 
+use crds::names::GROUP;
 use serde_json::Value;
 
 use super::resource::{Form, Table};
@@ -108,22 +109,21 @@ pub fn may_ask(asked: &Asked<'_>) -> Result<(), Status> {
 }
 
 /// Whether the caller may make this of that: `old` is absent where an object is created, `new` where one goes.
-/// Both are in the stored version. Called inside the writer, so what it sees is what is changed. `node_uid` finds the
-/// UID of the Node of a name; it is asked for the caller's own only.
+/// Both are in the stored version. Called inside the writer, so what it sees is what is changed.
 pub fn may_write(
     asked: &Asked<'_>,
     old: Option<&Value>,
     new: Option<&Value>,
-    node_uid: &dyn Fn(&str) -> Option<String>,
+    seen: &dyn Seen,
 ) -> Result<(), Status> {
     let write = Write { old, new };
     let may = match asked.caller {
         Caller::Everything => Ok(()),
         Caller::Controller => controller::may_write(asked, write),
         Caller::Host { name, elects } => {
-            let uid = node_uid(name);
+            let uid = seen.node_uid(name);
             let host = host::Host { name, uid: uid.as_deref() };
-            match host.may_write(asked, write) {
+            match host.may_write(asked, write, seen) {
                 Err(_) if *elects && controller::may_write(asked, write).is_ok() => Ok(()),
                 may => may,
             }
@@ -133,10 +133,22 @@ pub fn may_write(
     may.map_err(|why| Status::forbidden(asked.resource, named.unwrap_or(asked.name), &why))
 }
 
-/// For [`may_write`]: the UID of the Node of a name, as this very write sees it.
-pub fn node_uid(tx: &Transaction<'_>) -> impl Fn(&str) -> Option<String> {
-    |name| {
-        let node = tx.get(&Key::new(Table::of("", "nodes")?, "", name))?;
+/// What else there is, as this very write sees it.
+pub trait Seen {
+    /// The UID of the Node of a name; asked for the caller's own only.
+    fn node_uid(&self, name: &str) -> Option<String>;
+    /// The pool of a name.
+    fn pool(&self, name: &str) -> Option<Value>;
+}
+
+impl Seen for Transaction<'_> {
+    fn node_uid(&self, name: &str) -> Option<String> {
+        let node = self.get(&Key::new(Table::of("", "nodes")?, "", name))?;
         Some(node.facts.uid.clone())
+    }
+
+    fn pool(&self, name: &str) -> Option<Value> {
+        let pool = self.get(&Key::new(Table::of(GROUP, "nodeippools")?, "", name))?;
+        Some(pool.value())
     }
 }

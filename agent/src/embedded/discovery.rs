@@ -15,8 +15,10 @@ use serde_json::{Value, json};
 use super::resource::{self, Resource};
 use super::{Answer, Status, answer};
 
-/// Verbs of every resource.
+/// Verbs of every resource, in the order in which kube-apiserver has them: for built-in kinds, and for those of a CRD.
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 /// Verbs of a status.
 const STATUS_VERBS: [&str; 3] = ["get", "patch", "update"];
 
@@ -104,7 +106,7 @@ fn resources(group: &str, version: &str) -> Option<Value> {
     let mut listed = Vec::new();
     for resource in served {
         let mut entry = json!({"name": resource.plural, "singularName": resource.singular,
-            "namespaced": resource.namespaced, "kind": resource.kind, "verbs": VERBS});
+            "namespaced": resource.namespaced, "kind": resource.kind, "verbs": verbs(resource)});
         if !resource.short_names.is_empty() {
             entry["shortNames"] = resource.short_names.clone().into();
         }
@@ -120,6 +122,10 @@ fn resources(group: &str, version: &str) -> Option<Value> {
     }
     let of = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": of, "resources": listed}))
+}
+
+fn verbs(resource: &Resource) -> [&'static str; 8] {
+    if resource.ours.is_some() { CUSTOM_VERBS } else { VERBS }
 }
 
 /// Whether the client knows the aggregated form: among what it accepts, before plain JSON.
@@ -161,7 +167,7 @@ fn aggregate_resource(resource: &Resource, version: &str) -> Value {
         "responseKind": kind,
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": resource.singular,
-        "verbs": VERBS,
+        "verbs": verbs(resource),
     });
     if !resource.short_names.is_empty() {
         entry["shortNames"] = resource.short_names.clone().into();

@@ -4,7 +4,7 @@
 //! nothing of what is asked. Called by `berth serve`. Must never serve plain TCP beyond loopback, nor answer over
 //! TLS to a certificate that is nobody's.
 //!
-//! Cost: per connection a task, and buffers that [`bounds`](conn) argues; nothing is written to disk.
+//! Cost: per connection a task and two buffers, bounded as [`conn`] argues; nothing is written to disk.
 
 mod address;
 mod conn;
@@ -42,11 +42,17 @@ struct Limits {
     connections: usize,
     handshake: Duration,
     first_request: Duration,
+    next_request: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: CONNECTIONS, handshake: conn::HANDSHAKE, first_request: conn::FIRST_REQUEST }
+        Self {
+            connections: CONNECTIONS,
+            handshake: conn::HANDSHAKE,
+            first_request: conn::FIRST_REQUEST,
+            next_request: conn::NEXT_REQUEST,
+        }
     }
 }
 

@@ -4,12 +4,13 @@
 //! their CRDs', those of the built-in kinds are k8s-openapi's. The router asks it first. Must never list a path that isn't
 //! served, nor strategic merge patches: kubectl then works them out by what it knows of the built-in kinds.
 //!
-//! JSON only. kubectl (1.27 and later) reads version 3, always as JSON. It asks for version 2 in protobuf, where version 3
-//! can't be had and for `explain --output=plaintext-openapiv2`; there it is told 406, takes that for an answer, and goes on.
+//! kubectl (1.27 and later) reads version 3, always as JSON. Version 2 it asks for in protobuf, where version 3 can't be had
+//! and for `explain --output=plaintext-openapiv2`; older ones check fields by it.
 //!
-//! Cost: each document is made once per process and then shared, together about 600 KiB.
+//! Cost: each document is made once per process and then shared, together about 900 KiB.
 
 mod paths;
+mod protobuf;
 mod schemas;
 #[cfg(test)]
 mod tests;
@@ -26,27 +27,45 @@ use super::{Answer, Status, answer, resource};
 /// `api/v1`, `apis/nmstate.io/v1`: as the index of version 3 names a group and version.
 type Key = String;
 
+/// Version 2 in protobuf, as clients ask for it, and as it is answered: no media type can have an `@` in its name.
+const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+const PROTOBUF_DOT: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
 /// The document at a path, if it is one of these. `accept` is the request's header, or empty.
 pub fn answer(path: &str, accept: &str) -> Option<Response<Answer>> {
     let text = match path.trim_end_matches('/') {
-        "/openapi/v2" if !takes_json(accept) => return Some(answer::refusal(&Status::not_acceptable())),
-        "/openapi/v2" => V2.clone(),
+        "/openapi/v2" => {
+            return Some(match wanted(accept) {
+                Some(Form::Json) => answer::json_bytes(StatusCode::OK, V2.clone()),
+                Some(Form::Protobuf) => answer::typed(StatusCode::OK, PROTOBUF_DOT, V2_PROTOBUF.clone()),
+                None => answer::refusal(&Status::not_acceptable()),
+            });
+        }
         "/openapi/v3" => INDEX.clone(),
         path => V3.get(path.strip_prefix("/openapi/v3/")?)?.clone(),
     };
     Some(answer::json_bytes(StatusCode::OK, text))
 }
 
-fn takes_json(accept: &str) -> bool {
-    let media = |clause: &str| clause.split(';').next().unwrap_or_default().trim().to_owned();
-    let json = |media: String| {
-        matches!(media.as_str(), "application/json" | "application/*" | "*/*" | "")
-            || media == "application/com.github.proto-openapi.spec.v2.v1.0+json"
-    };
-    accept.split(',').any(|clause| json(media(clause)))
+/// How version 2 is wanted.
+#[derive(Clone, Copy)]
+enum Form {
+    Json,
+    Protobuf,
+}
+
+/// The first that a client lists and that there is.
+fn wanted(accept: &str) -> Option<Form> {
+    accept.split(',').find_map(|clause| match clause.split(';').next().unwrap_or_default().trim() {
+        "application/json" | "application/*" | "*/*" | "" => Some(Form::Json),
+        PROTOBUF | PROTOBUF_DOT => Some(Form::Protobuf),
+        _ => None,
+    })
 }
 
 static V2: LazyLock<Bytes> = LazyLock::new(|| version_2().to_string().into());
+
+static V2_PROTOBUF: LazyLock<Bytes> = LazyLock::new(|| protobuf::document(&version_2()).into());
 
 static V3: LazyLock<BTreeMap<Key, Bytes>> = LazyLock::new(|| {
     let documents = keys().into_iter().map(|(key, (group, version))| {

@@ -19,7 +19,8 @@ pub struct Status {
     /// What programs look at: `NotFound`, `Conflict`, ….
     pub reason: &'static str,
     pub message: String,
-    pub details: Details,
+    /// Boxed: a refusal is returned by every function here, and is rare.
+    pub details: Box<Details>,
 }
 
 /// What a refusal is about.
@@ -45,7 +46,7 @@ pub struct Cause {
 impl Status {
     /// A refusal that is about no object.
     pub fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: Details::default() }
+        Self { code, reason, message: message.into(), details: Box::default() }
     }
 
     fn about(mut self, resource: &Resource, name: &str) -> Self {

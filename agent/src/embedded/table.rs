@@ -98,7 +98,8 @@ fn render_at(
 }
 
 fn row(table: &Table, object: &Value, cells: Vec<Value>) -> Value {
-    let mut row = json!({"cells": cells});
+    let mut row = json!({});
+    row["cells"] = cells.into();
     row["object"] = match table.include.as_str() {
         "None" => Value::Null,
         "Object" => object.clone(),

@@ -103,6 +103,7 @@ fn ask(socket: &Path, method: &str, path: &str, body: &str) -> String {
 }
 
 const NODE: &str = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"node01"}}"#;
+const POOLS: &str = "/apis/nmstate.io/v1/nodeippools";
 const ON_SOCKET: &str = "--state-dir state --listen unix:{}/api.sock";
 
 #[test]
@@ -214,10 +215,12 @@ fn a_backup_of_a_running_server_is_restored() {
     let socket = folder.0.join("api.sock");
     let server = Server::start(&folder, ON_SOCKET, 1);
     ask(&socket, "POST", "/api/v1/nodes", NODE);
+    let pool = r#"{"apiVersion":"nmstate.io/v1","kind":"NodeIPPool","metadata":{"name":"p"},"spec":{"range":{"cidr":"10.0.0.0/24"}}}"#;
+    ask(&socket, "POST", POOLS, pool);
     let backup = format!("serve backup copy --socket {}", socket.display());
     let made = run(&folder, &backup);
-    // The Node, and the two namespaces that are always there.
-    assert!(made.stdout.starts_with("copy: 3 objects, revision "), "{made:?}");
+    // The Node, the pool, and the two namespaces that are always there.
+    assert!(made.stdout.starts_with("copy: 4 objects, revision "), "{made:?}");
     assert_eq!(fs::metadata(folder.0.join("copy")).expect("written").permissions().mode() & 0o777, 0o600);
     let again = run(&folder, &backup);
     assert_eq!(again.code, 1);
@@ -234,9 +237,24 @@ fn a_backup_of_a_running_server_is_restored() {
     let none = run(&folder, &backup.replace("copy", "other"));
     assert!(none.stderr.contains("no server answers"), "{}", none.stderr);
     let restored = run(&folder, restore);
-    assert!(restored.stdout.starts_with("state: 3 objects, revision "), "{restored:?}");
+    assert!(restored.stdout.starts_with("state: 4 objects, revision "), "{restored:?}");
+    let (_, held) = restored.stdout.split_once('\n').expect("a second line");
+    assert!(
+        held.starts_with("1 pool is on hold for one quarantine, while hosts say again what they hold"),
+        "{held}"
+    );
     let offline = run(&folder, "serve backup offline --state-dir state");
-    assert!(offline.stdout.starts_with("offline: 3 objects, revision "), "{offline:?}");
+    assert!(offline.stdout.starts_with("offline: 4 objects, revision "), "{offline:?}");
     let _server = Server::start(&folder, ON_SOCKET, 1);
     assert!(ask(&socket, "GET", "/api/v1/nodes/node01", "").contains("200 OK"));
+    // Rule 6: a store that went back in time gives nothing before hosts have spoken.
+    let pool = ask(&socket, "GET", &format!("{POOLS}/p"), "");
+    assert!(pool.contains(r#""nmstate.io/hold":"restored from a backup""#), "{pool}");
+    let revision: u64 = held_revision(&pool);
+    assert!(revision > 1_000_000, "{pool}");
+}
+
+fn held_revision(pool: &str) -> u64 {
+    let (_, rest) = pool.split_once(r#""resourceVersion":""#).expect("a revision");
+    rest.split('"').next().and_then(|number| number.parse().ok()).expect("a number")
 }

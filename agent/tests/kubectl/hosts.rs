@@ -1,9 +1,14 @@
 //! What a host's certificate may do, and what it may not, as its administrator sees it.
 
+use crds::NodeIPPool;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+
 use crate::POOL;
 use crate::support::Server;
 
-const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: NAME}}";
+const NODE: &str = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"NAME"}}"#;
 
 /// An enactment of a host, as its agent writes it.
 fn enactment(host: &str, uid: &str) -> String {
@@ -55,4 +60,25 @@ fn a_host_writes_its_own_and_reads_all() {
     assert_eq!(server.kubectl("get no -l rack=a -o name").ok(), "node/node01\n");
     let copy = refused("get --raw /berth/backup", "");
     assert!(copy.contains("only an administrator may have a copy of everything"), "{copy}");
+}
+
+/// The agent's own client comes in with the same file.
+#[tokio::test]
+async fn a_kubeconfig_of_ours_is_one_for_kube() {
+    let server = Server::start(&["node01"]);
+    server.kubectl_with("create -f -", POOL).ok();
+    let file =
+        Kubeconfig::read_from(server.path().join("pki/hosts/node01.kubeconfig")).expect("a kubeconfig");
+    let config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await;
+    let client = kube::Client::try_from(config.expect("a config")).expect("a client");
+    let pools = Api::<NodeIPPool>::all(client.clone()).list(&ListParams::default()).await.expect("listed");
+    assert_eq!(pools.items.len(), 1);
+    let nodes = Api::<Node>::all(client);
+    let mut node = Node::default();
+    node.metadata.name = Some("node01".to_owned());
+    nodes.create(&PostParams::default(), &node).await.expect("made");
+    node.metadata.name = Some("node02".to_owned());
+    let refused = nodes.create(&PostParams::default(), &node).await.expect_err("refused");
+    let kube::Error::Api(status) = refused else { panic!("a Status: {refused}") };
+    assert_eq!((status.code, status.reason.as_str()), (403, "Forbidden"));
 }

@@ -144,7 +144,7 @@ fn what_is_wrong_is_told_by_field() {
     let server = Server::start(&[]);
     let apply = |text: &str| server.kubectl_with("apply -f -", text).refused();
     let said = apply(&POOL.replace("start: 10.10.10.1, end: 10.10.10.10", "start: 10.10.11.1"));
-    let expected = "The NodeIPPool \"traffic-1\" is invalid: spec.range.start: Invalid value: \"10.10.11.1\": start 10.10.11.1 is not in 10.10.10.0/24\n";
+    let expected = "The NodeIPPool \"traffic-1\" is invalid: spec.range.start: Invalid value: start 10.10.11.1 is not in 10.10.10.0/24\n";
     assert_eq!(said, expected);
     let said = apply(&POOL.replace("range:", "ragne: 1\n  range:"));
     assert!(said.contains("strict decoding error: unknown field \"spec.ragne\""), "{said}");
@@ -215,6 +215,9 @@ fn explain_and_api_resources_know_the_kinds() {
     assert!(told.contains("  cidr\t<string>\n    The network."), "{told}");
     let told = server.kubectl("explain nncp --recursive --api-version=nmstate.io/v1beta1").ok();
     assert!(told.contains("VERSION:    v1beta1") && told.contains("  maxUnavailable\t<"), "{told}");
+    // The older document, which comes in protobuf.
+    let told = server.kubectl("explain nip.spec.range --output=plaintext-openapiv2").ok();
+    assert!(told.contains("RESOURCE: range <Object>") && told.contains("   cidr\t<string>\n"), "{told}");
     assert!(server.kubectl("explain node.status.conditions").ok().contains("KIND:       Node\n"));
     let kinds = table(&server.kubectl("api-resources --api-group=nmstate.io").ok());
     assert_eq!(kinds[1], words("nodeippools nip,ippool nmstate.io/v1 false NodeIPPool"));

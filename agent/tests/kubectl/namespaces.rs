@@ -183,6 +183,15 @@ fn background(host: &Host, folder: &Path, line: &str) -> (Child, String) {
 
 struct Running(Child);
 
+impl Running {
+    /// As a service is stopped.
+    fn stop(mut self) {
+        let pid = i32::try_from(self.0.id()).expect("a pid");
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).expect("told");
+        assert_eq!(self.0.wait().expect("its end").code(), Some(0));
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.kill().ok();
@@ -216,7 +225,7 @@ fn the_documents_three_hosts_share_one_server() {
             said
         } else {
             if command == "systemctl stop berth-serve" {
-                running.clear();
+                running.drain(..).for_each(Running::stop);
                 continue;
             }
             host.shows(folder.path(), &command)

@@ -75,9 +75,18 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<String> {
 }
 
 pub(super) fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
-    let copied = store::restore(&args.file, &args.state_dir).context("nothing was restored")?;
-    Ok(format!("{}: {}\n", args.state_dir.display(), told(copied.objects, copied.revision)))
+    let Copied { objects, revision, held } =
+        store::restore(&args.file, &args.state_dir).context("nothing was restored")?;
+    let held = match held {
+        0 => String::new(),
+        1 => format!("1 pool is {HELD}"),
+        held => format!("{held} pools are {HELD}"),
+    };
+    Ok(format!("{}: {}\n{held}", args.state_dir.display(), told(objects, revision)))
 }
+
+/// What a hold means, after "1 pool is" or "3 pools are".
+const HELD: &str = "on hold for one quarantine, while hosts say again what they hold; 'kubectl get nip' shows when it is over\n";
 
 fn told(objects: u64, revision: u64) -> String {
     format!("{objects} {}, revision {revision}", if objects == 1 { "object" } else { "objects" })

@@ -7,7 +7,7 @@ use crds::Kind;
 use crds::names::{finalizer, label};
 use serde_json::Value;
 
-use super::{Asked, Verb, Write, ledger};
+use super::{Asked, Seen, Verb, Write, ledger};
 use crate::embedded::resource::Form;
 
 /// Where hosts keep their leases, as kubelets do.
@@ -51,7 +51,12 @@ pub(super) struct Host<'a> {
 }
 
 impl Host<'_> {
-    pub(super) fn may_write(self, asked: &Asked<'_>, write: Write<'_>) -> Result<(), String> {
+    pub(super) fn may_write(
+        self,
+        asked: &Asked<'_>,
+        write: Write<'_>,
+        seen: &dyn Seen,
+    ) -> Result<(), String> {
         may_ask(self.name, asked)?;
         match asked.form() {
             Form::Node => self.node(asked, write),
@@ -59,7 +64,7 @@ impl Host<'_> {
             Form::CoreEvent | Form::NewEvent => self.event(write),
             Form::Ours(Kind::NodeNetworkConfigurationEnactment) => self.enactment(asked, write),
             Form::Ours(Kind::NodeNetworkState) => self.state(write),
-            Form::Ours(Kind::NodeIPSlice) => self.slice(write),
+            Form::Ours(Kind::NodeIPSlice) => self.slice(write, seen),
             Form::Ours(Kind::NodeIPPool) => match (write.old, write.new) {
                 (Some(old), Some(new)) => ledger::may_write(self.name, self.uid()?, old, new),
                 _ => Ok(()),
@@ -182,7 +187,7 @@ impl Host<'_> {
     }
 
     /// A slice has no owner reference: its spec, which can't be changed, says whose it is.
-    fn slice(self, write: Write<'_>) -> Result<(), String> {
+    fn slice(self, write: Write<'_>, seen: &dyn Seen) -> Result<(), String> {
         let (name, uid) = (self.name, self.uid()?);
         for object in write.images() {
             let (node, node_uid) = (&object["spec"]["node"], &object["spec"]["nodeUID"]);
@@ -194,8 +199,21 @@ impl Host<'_> {
                 return Err(format!("spec.nodeUID must be {uid}, the UID of Node {name}"));
             }
         }
-        Ok(())
+        match (write.old, write.new) {
+            (None, Some(new)) => is_cut(new, seen),
+            _ => Ok(()),
+        }
     }
+}
+
+/// A slice is one that its pool would cut: whoever could make any would have the whole pool.
+fn is_cut(slice: &Value, seen: &dyn Seen) -> Result<(), String> {
+    let spec = &slice["spec"];
+    let name = spec["pool"].as_str().unwrap_or_default();
+    let pool = seen.pool(name).ok_or_else(|| format!("there is no pool {name} that it could be cut from"))?;
+    let cidr = spec["cidr"].as_str().and_then(crds::address::cidr);
+    let cidr = cidr.ok_or_else(|| "spec.cidr is no network".to_owned())?;
+    ledger::pool(&pool)?.within(&[cidr]).map(|_| ()).map_err(|error| error.to_string())
 }
 
 fn named(object: &Value) -> &str {

@@ -120,7 +120,8 @@ impl Host<'_> {
     }
 }
 
-fn pool(object: &Value) -> Result<Pool, String> {
+/// What a pool's spec means.
+pub(super) fn pool(object: &Value) -> Result<Pool, String> {
     let spec = PoolSpec::from_manifest(object).map_err(|error| error.to_string())?;
     Pool::new(&spec).map_err(|error| error.to_string())
 }

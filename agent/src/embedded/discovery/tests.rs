@@ -34,7 +34,7 @@ async fn the_aggregated_form_has_all_in_two_documents() {
             "responseKind": {"group": "nmstate.io", "version": "v1", "kind": "NodeIPPool"},
             "scope": "Cluster",
             "singularResource": "nodeippool",
-            "verbs": ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"],
+            "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
             "shortNames": ["nip", "ippool"],
             "categories": ["berth"],
             "subresources": [{"subresource": "status", "verbs": ["get", "patch", "update"],

@@ -3,6 +3,7 @@
 //! Bounds: what a client can make us keep or wait for before it has proven to be somebody.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -31,7 +32,7 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// From the connection to the first whole request head. Clients send it at once.
 pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// HTTP/1.1: from one answer to the next whole request head. Idle ones beyond are closed; clients reconnect.
-const NEXT_REQUEST: Duration = Duration::from_secs(90);
+pub(super) const NEXT_REQUEST: Duration = Duration::from_secs(90);
 /// Request head: kube-apiserver takes up to 1 MiB; the longest of ours is a list with selectors, under 8 KiB.
 const HEAD: usize = 64 * 1024;
 const HEADERS: usize = 128;
@@ -68,10 +69,12 @@ pub(super) async fn serve<S, B>(
 {
     match (stream, kind) {
         (Stream::Unix(stream), Kind::Plain(caller)) => {
-            talk(stream, Ok(caller), service, stop, patience, limits).await
+            let door = Door { caller: Ok(caller), local_names: false };
+            talk(stream, door, service, stop, patience, limits).await;
         }
         (Stream::Tcp(stream), Kind::Plain(caller)) => {
-            talk(stream, Ok(caller), service, stop, patience, limits).await
+            let door = Door { caller: Ok(caller), local_names: true };
+            talk(stream, door, service, stop, patience, limits).await;
         }
         (Stream::Tcp(stream), Kind::Tls { acceptor, elects }) => {
             let Ok(Ok(stream)) = tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await else {
@@ -81,7 +84,8 @@ pub(super) async fn serve<S, B>(
             let certificate = session.peer_certificates().and_then(|chain| chain.first());
             let caller = certificate
                 .map_or(Err(CallerError::Unreadable), |der| Caller::from_certificate(der.as_ref(), elects));
-            talk(stream, caller, service, stop, patience, limits).await;
+            let door = Door { caller, local_names: false };
+            talk(stream, door, service, stop, patience, limits).await;
         }
         // A unix socket has no TLS: `Listener::bind` gives it none.
         (Stream::Unix(_), Kind::Tls { .. }) => {}
@@ -90,7 +94,7 @@ pub(super) async fn serve<S, B>(
 
 async fn talk<I, S, B>(
     io: I,
-    caller: Result<Caller, CallerError>,
+    door: Door,
     service: S,
     mut stop: watch::Receiver<bool>,
     patience: Duration,
@@ -106,10 +110,10 @@ async fn talk<I, S, B>(
     let heard = asked.clone();
     let answer = tower::service_fn(move |mut request: Request<Incoming>| {
         heard.mark();
-        let (caller, service) = (caller.clone(), service.clone());
+        let (caller, service) = (door.who(&request), service.clone());
         async move {
             Ok::<_, Infallible>(match caller {
-                Err(error) => forbidden(&error),
+                Err(why) => forbidden(&why),
                 Ok(caller) => {
                     request.extensions_mut().insert(caller);
                     let Ok(response) = service.oneshot(request).await;
@@ -118,7 +122,7 @@ async fn talk<I, S, B>(
             })
         }
     });
-    let builder = builder();
+    let builder = builder(limits);
     let mut conn = pin!(builder.serve_connection(TokioIo::new(io), TowerToHyperService::new(answer)));
     // hyper has no time limit while it tells HTTP/1.1 from HTTP/2.
     tokio::select! {
@@ -135,12 +139,12 @@ async fn talk<I, S, B>(
     let _ = tokio::time::timeout(patience, conn).await;
 }
 
-fn builder() -> auto::Builder<TokioExecutor> {
+fn builder(limits: Limits) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(NEXT_REQUEST)
+        .header_read_timeout(limits.next_request)
         .max_buf_size(HEAD)
         .max_headers(HEADERS);
     builder
@@ -151,6 +155,37 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .keep_alive_interval(PING)
         .keep_alive_timeout(PONG);
     builder
+}
+
+/// Who comes in here.
+#[derive(Clone)]
+struct Door {
+    caller: Result<Caller, CallerError>,
+    /// Only requests to a name of this very host. A web page that a user of this host looks at can have its own name
+    /// resolved to loopback, and would then be as good as that user.
+    local_names: bool,
+}
+
+impl Door {
+    fn who(&self, request: &Request<Incoming>) -> Result<Caller, String> {
+        let named = request.uri().authority().map(|authority| authority.as_str());
+        let named = named.or_else(|| request.headers().get(HOST)?.to_str().ok());
+        match named {
+            Some(name) if self.local_names && !is_local(name) => Err(format!(
+                "{name:?} is not a name of this host: use localhost, or the address it listens on"
+            )),
+            _ => self.caller.clone().map_err(|error| error.to_string()),
+        }
+    }
+}
+
+/// `localhost`, `127.0.0.1`, `[::1]`, each with or without a port.
+fn is_local(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Whether a request has come in.
@@ -174,14 +209,14 @@ impl Asked {
     }
 }
 
-/// What a certificate that is nobody's hears, whatever it asks.
-fn forbidden(error: &CallerError) -> Response<Answer> {
+/// What who may not come in hears, whatever it asks.
+fn forbidden(why: &str) -> Response<Answer> {
     let status = json!({
         "kind": "Status",
         "apiVersion": "v1",
         "metadata": {},
         "status": "Failure",
-        "message": error.to_string(),
+        "message": why,
         "reason": "Forbidden",
         "details": {},
         "code": 403,

@@ -77,7 +77,11 @@ async fn within<F: Future>(future: F) -> F::Output {
 
 /// Sends a request and reads until the server closes.
 async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> String {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    ask_by("localhost", &mut stream, path).await
+}
+
+async fn ask_by(name: &str, mut stream: impl AsyncRead + AsyncWrite + Unpin, path: &str) -> String {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n");
     let mut answer = Vec::new();
     // A server that refuses may close before it has read everything.
     let _ = within(stream.write_all(request.as_bytes())).await;
@@ -171,6 +175,27 @@ async fn who_says_nothing_is_sent_away() {
     server.end().await;
 }
 
+/// A watch over HTTP/1.1 is one long answer: only who is idle between two requests is sent away.
+#[tokio::test]
+async fn an_idle_connection_is_closed_and_a_long_answer_is_not() {
+    let mut listener = Server::bind("127.0.0.1:0").await.expect("bound");
+    listener.limits.next_request = Duration::from_millis(50);
+    let server = Server::start(listener);
+    let long = tokio::spawn(ask(TcpStream::connect(server.at()).await.expect("connected"), "/slow"));
+    within(server.slow.notified()).await;
+    // Twice, one after the other: by then the long one has waited longer than either.
+    for _ in 0..2 {
+        let mut idle = TcpStream::connect(server.at()).await.expect("connected");
+        idle.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.expect("sent");
+        let mut answer = Vec::new();
+        let _ = within(idle.read_to_end(&mut answer)).await;
+        assert!(answer.starts_with(b"HTTP/1.1 200 OK"), "{}", String::from_utf8_lossy(&answer));
+    }
+    server.go.notify_one();
+    assert!(within(long).await.expect("answered").ends_with("Everything"));
+    server.end().await;
+}
+
 #[tokio::test]
 async fn connections_beyond_the_limit_wait_for_their_turn() {
     let mut listener = Server::bind("127.0.0.1:0").await.expect("bound");
@@ -195,6 +220,29 @@ async fn a_head_that_never_ends_is_refused() {
     let many: String = (0..1000).map(|n| format!("/ HTTP/1.1\r\nx-{n}: y\r\n")).collect();
     let answer = ask(TcpStream::connect(server.at()).await.expect("connected"), &many).await;
     assert!(!answer.contains("200 OK"), "{answer}");
+    server.end().await;
+}
+
+/// A web page's own name, resolved to loopback, is as good as the user who looks at it: it must not get in.
+#[tokio::test]
+async fn plain_tcp_answers_to_names_of_this_host_only() {
+    let server = Server::start(Server::bind("127.0.0.1:0").await.expect("bound"));
+    for (name, in_) in [
+        ("localhost", true),
+        ("LOCALHOST:80", true),
+        ("127.0.0.1:1234", true),
+        ("[::1]:1", true),
+        ("evil.example.org", false),
+        ("localhost.example.org", false),
+        ("127.0.0.1.example.org:80", false),
+        ("10.0.0.1", false),
+        ("", false),
+    ] {
+        let stream = TcpStream::connect(server.at()).await.expect("connected");
+        let answer = ask_by(name, stream, "/").await;
+        let expected = if in_ { "HTTP/1.1 200 OK" } else { "HTTP/1.1 403 Forbidden" };
+        assert!(answer.starts_with(expected), "{name:?}: {answer}");
+    }
     server.end().await;
 }
 

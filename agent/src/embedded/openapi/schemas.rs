@@ -10,13 +10,11 @@ use serde_json::{Map, Value, json};
 use crate::embedded::Resource;
 use crate::embedded::resource::Form;
 
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const COMPONENTS: &str = "#/components/schemas/";
 
-/// As kube-apiserver puts it.
-const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object.";
-const KIND: &str = "Kind is a string value representing the REST resource this object represents.";
+/// Whose words about `apiVersion`, `kind` and `metadata` are everybody's.
+const MODEL: &str = "io.k8s.api.core.v1.Namespace";
 
 /// The schema's name: the group turned round, as kube-apiserver does.
 pub(super) fn name(resource: &Resource, version: &str, kind: &str) -> String {
@@ -33,24 +31,21 @@ pub(super) fn reference(name: &str) -> Value {
     json!({"$ref": format!("{COMPONENTS}{name}")})
 }
 
-/// A reference with words beside it: those must not stand next to `$ref`.
-fn described(name: &str, description: &str) -> Value {
-    json!({"allOf": [reference(name)], "description": description, "default": {}})
-}
-
 /// The schemas of a resource and of a list of it; what they refer to comes with [`complete`].
 pub(super) fn of(resource: &Resource, version: &str) -> Map<String, Value> {
     let gvk = |kind: &str| json!([{"group": resource.group, "version": version, "kind": kind}]);
     let item = name(resource, version, &resource.kind);
+    let mut known = built_in();
+    let everybodys = known[MODEL]["properties"].clone();
     let mut schema = match resource.ours {
         Some(kind) => {
             let mut schema = kind.definition().schema.clone();
-            schema["properties"]["apiVersion"] = json!({"type": "string", "description": API_VERSION});
-            schema["properties"]["kind"] = json!({"type": "string", "description": KIND});
-            schema["properties"]["metadata"] = described(META, "Standard object's metadata.");
+            for field in ["apiVersion", "kind", "metadata"] {
+                schema["properties"][field] = everybodys[field].clone();
+            }
             schema
         }
-        None => built_in().remove(&item).unwrap_or_else(|| json!({"type": "object"})),
+        None => known.remove(&item).unwrap_or_else(|| json!({"type": "object"})),
     };
     schema["x-kubernetes-group-version-kind"] = gvk(&resource.kind);
     let list_kind = format!("{}List", resource.kind);
@@ -59,9 +54,9 @@ pub(super) fn of(resource: &Resource, version: &str) -> Map<String, Value> {
         "type": "object",
         "required": ["items"],
         "properties": {
-            "apiVersion": {"type": "string", "description": API_VERSION},
-            "kind": {"type": "string", "description": KIND},
-            "metadata": described(LIST_META, "Standard list metadata."),
+            "apiVersion": everybodys["apiVersion"],
+            "kind": everybodys["kind"],
+            "metadata": {"allOf": [reference(LIST_META)], "description": "Standard list metadata.", "default": {}},
             "items": {"type": "array", "description": format!("List of {}.", resource.plural),
                 "items": {"allOf": [reference(&item)], "default": {}}},
         },
@@ -114,8 +109,14 @@ fn built_in() -> Map<String, Value> {
     generator.subschema_for::<ListMeta>();
     generator.subschema_for::<DeleteOptions>();
     generator.subschema_for::<Status>();
-    let definitions = generator.take_definitions(true);
-    definitions.into_iter().collect()
+    let mut definitions: Map<String, Value> = generator.take_definitions(true).into_iter().collect();
+    for schema in definitions.values_mut() {
+        // A client may leave it out: the server makes it.
+        if let Some(required) = schema.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|field| field != "metadata");
+        }
+    }
+    definitions
 }
 
 /// Version 2 has its definitions elsewhere, and no `nullable`, `anyOf`, `oneOf` or `not`; kube-apiserver drops them too.
@@ -124,6 +125,12 @@ pub(super) fn as_version_2(schema: &mut Value) {
         Value::Object(fields) => {
             for word in ["nullable", "anyOf", "oneOf", "not", "x-kubernetes-validations"] {
                 fields.shift_remove(word);
+            }
+            // A reference with words beside it needs no wrapping here.
+            let only = fields.get("allOf").and_then(Value::as_array).filter(|parts| parts.len() == 1);
+            if let Some(name) = only.and_then(|parts| parts[0].get("$ref").cloned()) {
+                fields.shift_remove("allOf");
+                fields.insert("$ref".to_owned(), name);
             }
             if let Some(Value::String(name)) = fields.get_mut("$ref") {
                 *name = name.replace(COMPONENTS, "#/definitions/");

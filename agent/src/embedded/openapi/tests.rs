@@ -88,7 +88,7 @@ async fn namespaced_kinds_are_where_they_are() {
 }
 
 #[tokio::test]
-async fn version_2_is_json_and_protobuf_is_refused() {
+async fn version_2_comes_as_it_is_asked_for() {
     let document = document("/openapi/v2", "application/json, */*").await;
     assert_eq!(document["swagger"], "2.0");
     let mut found = Vec::new();
@@ -98,7 +98,13 @@ async fn version_2_is_json_and_protobuf_is_refused() {
         assert!(document["definitions"].get(name).is_some(), "{name}");
     }
     let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-    let refused = answer("/openapi/v2", protobuf).expect("an answer");
+    let response = answer("/openapi/v2", protobuf).expect("an answer");
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["content-type"], protobuf.replace('@', "."));
+    let body = response.into_body().collect().await.expect("a body").to_bytes();
+    // `swagger: "2.0"`; that kubectl reads the rest is shown with kubectl.
+    assert!(body.starts_with(b"\x0a\x032.0"), "{:?}", &body[..8]);
+    let refused = answer("/openapi/v2", "text/html").expect("an answer");
     assert_eq!(refused.status(), StatusCode::NOT_ACCEPTABLE);
 }
 

@@ -7,9 +7,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crds::names::GROUP;
+use crds::names::annotation::HOLD;
+use serde_json::json;
+
 use super::disk::{Disk, DiskError, FILE};
 use super::lock::{Lock, LockError};
-use super::object::Object;
+use super::object::{Object, What};
+use crate::embedded::resource::Table;
 
 /// A restored store counts from here on above whatever it can have counted to since the backup, where the store that it
 /// replaces can't be asked: so a watcher of before is told to start again, and never misses what it hasn't seen.
@@ -35,6 +40,8 @@ pub enum BackupError {
 pub struct Copied {
     pub objects: u64,
     pub revision: u64,
+    /// Pools that were put on hold; none by a backup.
+    pub held: u64,
 }
 
 /// Copies these objects to a new file.
@@ -43,7 +50,7 @@ pub(super) fn write(objects: &[Arc<Object>], revision: u64, to: &Path) -> Result
         return Err(BackupError::Exists { path: to.to_owned() });
     }
     make(objects, revision, to)?;
-    Ok(Copied { objects: objects.len() as u64, revision })
+    Ok(Copied { objects: objects.len() as u64, revision, held: 0 })
 }
 
 /// Copies the store in a directory that no server has open.
@@ -59,6 +66,9 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Copied, BackupError> {
 }
 
 /// Replaces the store in a directory with a backup. Its revisions go on above those of both.
+///
+/// The store goes back in time, and hosts don't: they may hold addresses that the backup knows nothing of. So every pool is
+/// on hold from its first moment, in the same write: rule 6 of the claim protocol must not hang on somebody's memory.
 pub fn restore(from: &Path, dir: &Path) -> Result<Copied, BackupError> {
     if !from.exists() {
         return Err(BackupError::Missing { path: from.to_owned() });
@@ -79,11 +89,34 @@ pub fn restore(from: &Path, dir: &Path) -> Result<Copied, BackupError> {
     } else {
         0
     };
-    let objects: Vec<Arc<Object>> = state.objects().cloned().collect();
-    let revision = state.revision.max(before) + LEAP;
+    let first = state.revision.max(before) + LEAP;
+    let mut revision = first;
+    let pools = Table::of(GROUP, "nodeippools");
+    let keep = |object: &Arc<Object>| match Some(object.key.table) == pools {
+        false => object.clone(),
+        true => {
+            revision += 1;
+            Arc::new(on_hold(object, revision))
+        }
+    };
+    let objects: Vec<Arc<Object>> = state.objects().map(keep).collect();
     std::fs::remove_file(&copy).map_err(failed)?;
     make(&objects, revision, &path)?;
-    Ok(Copied { objects: objects.len() as u64, revision })
+    Ok(Copied { objects: objects.len() as u64, revision, held: revision - first })
+}
+
+/// A pool that gives nothing until a controller has let hosts say what they hold.
+fn on_hold(pool: &Object, revision: u64) -> Object {
+    let mut value = pool.value();
+    let metadata = &mut value["metadata"];
+    if !metadata["annotations"].is_object() {
+        metadata["annotations"] = json!({});
+    }
+    if metadata["annotations"].get(HOLD).is_none() {
+        metadata["annotations"][HOLD] = "restored from a backup".into();
+    }
+    metadata["resourceVersion"] = revision.to_string().into();
+    Object::new(pool.key.clone(), revision, What::Modified, &value)
 }
 
 /// The error of a copy, told about the file that was copied.

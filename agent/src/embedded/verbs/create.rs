@@ -68,7 +68,7 @@ impl Call {
         let key = Key::new(resource.table, target.namespace.as_deref().unwrap_or_default(), &name);
         let mut asked = self.asked(Verb::Create);
         asked.name = &name;
-        bounds::may_write(&asked, None, Some(&value), &bounds::node_uid(tx))?;
+        bounds::may_write(&asked, None, Some(&value), tx)?;
         if let Some(old) = tx.get(&key) {
             let mut status = Status::already_exists(resource, &name);
             if gc::is_deleting(&old.value()) {

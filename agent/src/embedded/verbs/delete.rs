@@ -99,7 +99,7 @@ impl Call {
         let value = object.value();
         let mut asked = self.asked(verb);
         asked.name = name;
-        bounds::may_write(&asked, Some(&value), None, &bounds::node_uid(tx))?;
+        bounds::may_write(&asked, Some(&value), None, tx)?;
         if let Some(uid) = options.uid.as_ref().filter(|uid| **uid != object.facts.uid) {
             let why = format!(
                 "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \

@@ -92,7 +92,7 @@ impl Call {
         let resource = self.target.resource;
         let before = old.value();
         let new = admit::update(resource, &before, new, self.target.status)?;
-        bounds::may_write(&self.asked(verb), Some(&before), Some(&new), &bounds::node_uid(tx))?;
+        bounds::may_write(&self.asked(verb), Some(&before), Some(&new), tx)?;
         warnings.extend(admit::warnings(resource, &new));
         let updated = |object| Updated { object, created: false, warnings };
         let goes = gc::is_deleting(&new) && gc::finalizers(&new).is_empty();

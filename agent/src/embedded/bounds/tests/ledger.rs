@@ -152,7 +152,8 @@ fn each_refusal_says_why() {
 
 #[test]
 fn a_pool_that_gives_nothing_gives_a_host_nothing_either() {
-    let table: [(fn(&mut Value), &str); 5] = [
+    type Stop = fn(&mut Value);
+    let table: [(Stop, &str); 5] = [
         (
             |p| p["metadata"]["annotations"] = json!({"nmstate.io/hold": ""}),
             "the pool gives nothing: it is on hold",

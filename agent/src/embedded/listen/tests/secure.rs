@@ -148,6 +148,24 @@ async fn an_ended_certificate_is_nobodys() {
 }
 
 #[tokio::test]
+async fn a_handshake_that_never_ends_is_ended() {
+    let folder = Folder::new();
+    let files = pki(folder.path(), &[]);
+    let mut listener = listener(&files, false).await;
+    listener.limits.handshake = Duration::from_millis(20);
+    let server = Server::start(listener);
+    // Nothing, and the beginning of a record that never comes.
+    for said in [&b""[..], b"\x16\x03\x01\x02\x00"] {
+        let mut stream = TcpStream::connect(server.at()).await.expect("connected");
+        stream.write_all(said).await.expect("sent");
+        let mut rest = Vec::new();
+        let _ = within(stream.read_to_end(&mut rest)).await;
+        assert!(rest.is_empty(), "{rest:?}");
+    }
+    server.end().await;
+}
+
+#[tokio::test]
 async fn http_2_is_spoken_where_the_client_does() {
     let folder = Folder::new();
     let dir = folder.path();
