@@ -10,9 +10,9 @@ use agent::embedded::Api;
 use api_tests::RUNTIME;
 use api_tests::control_plane::{ControlPlane, Disk};
 use api_tests::server::paths::{ENACTMENTS, POOLS, at, enactment, pool, status};
-use api_tests::server::{Server, Which};
-use futures_util::StreamExt;
-use futures_util::stream::{self, FuturesUnordered};
+use api_tests::server::{Server, Watch, Which};
+use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
 const SERVERS: [&str; 3] = ["real", "durable", "memory"];
@@ -154,23 +154,11 @@ async fn fan_out(s: &Server) -> Took {
     let name = "node-1-0.static-ip";
     let now = s.get(&format!("{ENACTMENTS}?limit=1")).await.ok();
     let version = now["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-    let readers: FuturesUnordered<_> = (0..WATCHERS)
-        .map(|_| {
-            let (s, path) = (s.clone(), format!("{ENACTMENTS}?resourceVersion={version}"));
-            async move {
-                let mut watch = s.watch(&path).await;
-                tokio::spawn(async move {
-                    let mut seen = Vec::with_capacity(CHANGES);
-                    while seen.len() < CHANGES {
-                        watch.next().await;
-                        seen.push(Instant::now());
-                    }
-                    seen
-                })
-            }
-        })
-        .collect();
-    let readers: Vec<_> = readers.collect().await;
+    let path = format!("{ENACTMENTS}?resourceVersion={version}");
+    let mut readers = Vec::new();
+    for watch in join_all((0..WATCHERS).map(|_| s.watch(&path))).await {
+        readers.push(tokio::spawn(read(watch)));
+    }
     let begin = Instant::now();
     let mut written = Vec::new();
     for number in 0..CHANGES {
@@ -184,4 +172,14 @@ async fn fan_out(s: &Server) -> Took {
         each.extend(seen.iter().zip(&written).map(|(seen, written)| *seen - *written));
     }
     Took { each, all: begin.elapsed() }
+}
+
+/// When each change was seen.
+async fn read(mut watch: Watch) -> Vec<Instant> {
+    let mut seen = Vec::with_capacity(CHANGES);
+    while seen.len() < CHANGES {
+        watch.next().await;
+        seen.push(Instant::now());
+    }
+    seen
 }

@@ -24,6 +24,21 @@ fn processes(folder: &Path) -> Vec<String> {
         .collect()
 }
 
+/// What the kernel says that this program of the folder does: `S` for sleeping, `T` for stopped.
+fn state_of(folder: &Path, program: &str) -> String {
+    let folder = folder.display().to_string();
+    let mut all = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
+    let is_it = |path: &PathBuf| {
+        let line = fs::read(path.join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        line.contains(&folder) && line.split('\0').next().is_some_and(|first| first.ends_with(program))
+    };
+    let found = all.find(is_it).expect(program);
+    let status = fs::read_to_string(found.join("status")).expect("a status");
+    let state = status.lines().find_map(|line| line.strip_prefix("State:\t")).expect("a state");
+    state[..1].to_owned()
+}
+
 async fn nothing_left(folder: &Path) {
     until("nothing to be left", || async {
         match (processes(folder), folder.exists()) {
@@ -49,6 +64,10 @@ fn a_restart_of_the_api_server_loses_nothing() {
         let changed = s.merge(&at(STATES, "one"), &json!({"metadata": {"labels": {"a": "b"}}})).await.ok();
         (made, changed)
     });
+    plane.pause_etcd().expect("a pause");
+    assert_eq!(state_of(&folder, "etcd"), "T");
+    plane.resume_etcd().expect("an end of it");
+    RUNTIME.block_on(async { s.post(STATES, &state("two")).await.created() });
     plane.restart_api_server().expect("a restart");
     server::run(Server::new(Which::Real, plane.client()), async |s| {
         assert_eq!(s.get(&at(STATES, "one")).await.ok(), changed);
