@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
 use hyper::body::Body;
 use hyper::http::{HeaderMap, StatusCode, header};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -19,22 +19,32 @@ mod tests;
 /// As kube-apiserver: what etcd takes, twice.
 pub(super) const LARGEST: usize = 3 << 20;
 
+/// Of a body that is too large so much more is taken and forgotten: a client hears no answer while it still sends into a
+/// connection that is closed on it.
+const FORGOTTEN: usize = 16 << 20;
+
 /// Reads a body to its end.
 pub(super) async fn read<B>(body: B) -> Result<Bytes, Status>
 where
     B: Body<Data = Bytes>,
     B::Error: fmt::Display,
 {
-    // Told by the client: refused before any of it is read.
-    if body.size_hint().lower() > LARGEST as u64 {
-        return Err(Status::too_large(LARGEST));
+    let mut body = std::pin::pin!(body);
+    let (mut text, mut taken) = (BytesMut::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame =
+            frame.map_err(|error| Status::bad_request(format!("the body could not be read: {error}")))?;
+        let Ok(data) = frame.into_data() else { continue };
+        taken += data.len();
+        if taken <= LARGEST {
+            text.extend_from_slice(&data);
+        } else if taken > FORGOTTEN {
+            break;
+        } else {
+            text.clear();
+        }
     }
-    let body = body.map_err(|error| error.to_string());
-    match Limited::new(std::pin::pin!(body), LARGEST).collect().await {
-        Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(Status::too_large(LARGEST)),
-        Err(error) => Err(Status::bad_request(format!("the body could not be read: {error}"))),
-    }
+    if taken > LARGEST { Err(Status::too_large(LARGEST)) } else { Ok(text.freeze()) }
 }
 
 /// The media type of a body, without parameters.
