@@ -1,5 +1,5 @@
 //! One table of manifests, asked of the Rust rules and of the CEL in the CRDs: they must agree on every path,
-//! reason and word. The table holds what a real API server is to be asked too, once one runs in the tests.
+//! reason and word. `tests/api` asks the same table of a real API server.
 
 use std::{
     collections::BTreeSet,

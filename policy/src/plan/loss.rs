@@ -96,9 +96,7 @@ fn routes(before: &[Route], after: &[Route]) -> Vec<Loss> {
             continue;
         };
         let mut gone = route.clone();
-        gone.next_hops.retain(|hop| {
-            !same.iter().flat_map(|r| &r.next_hops).any(|h| (h.via, &h.dev) == (hop.via, &hop.dev))
-        });
+        gone.next_hops.retain(|hop| !same.iter().flat_map(|r| &r.next_hops).any(|h| h.is_same_way(hop)));
         if !gone.next_hops.is_empty() {
             out.push(Loss::Route { route: gone });
         }

@@ -76,6 +76,13 @@ pub struct NextHop {
     pub onlink: bool,
 }
 
+impl NextHop {
+    /// The same gateway through the same link, whatever its share.
+    pub fn is_same_way(&self, other: &Self) -> bool {
+        (self.via, &self.dev) == (other.via, &other.dev)
+    }
+}
+
 impl fmt::Display for NextHop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(via) = self.via {

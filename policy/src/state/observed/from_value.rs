@@ -162,7 +162,7 @@ fn read_routes(r: &mut Reader, path: &Path<'_>, value: &Value) -> Vec<Route> {
 
 fn join_hops(known: &mut Route, route: Route) {
     for hop in route.next_hops {
-        let twin = known.next_hops.iter().any(|h| (h.via, &h.dev) == (hop.via, &hop.dev));
+        let twin = known.next_hops.iter().any(|h| h.is_same_way(&hop));
         if !twin && known.kind == RouteType::Unicast {
             known.next_hops.push(hop);
         }

@@ -132,7 +132,7 @@ impl Merge<'_> {
             self.check_link(entry, dev, family);
             let via = entry.via.flatten();
             let hop = NextHop { via, dev: dev.clone(), weight: entry.weight.unwrap_or(1), onlink: false };
-            if !hops.iter().any(|(h, _)| (h.via, &h.dev) == (hop.via, &hop.dev)) {
+            if !hops.iter().any(|(h, _)| h.is_same_way(&hop)) {
                 hops.push((hop, entry.weight.is_some()));
             }
         }
@@ -142,29 +142,27 @@ impl Merge<'_> {
 
 fn has_hop(route: &Route, (hop, weighed): &(NextHop, bool)) -> bool {
     let alone = route.next_hops.len() == 1;
-    let same =
-        |h: &NextHop| (h.via, &h.dev) == (hop.via, &hop.dev) && (!weighed || alone || h.weight == hop.weight);
+    let same = |h: &NextHop| h.is_same_way(hop) && (!weighed || alone || h.weight == hop.weight);
     route.next_hops.iter().any(same)
 }
 
 /// Whether a route is some of what is asked for, and nothing else.
 fn has_met(route: &Route, kind: RouteType, hops: &[(NextHop, bool)], said: &DesiredRoute) -> bool {
-    let asked = |h: &NextHop| hops.iter().any(|hop| (h.via, &h.dev) == (hop.0.via, &hop.0.dev));
+    let asked = |h: &NextHop| hops.iter().any(|(hop, _)| hop.is_same_way(h));
     route.kind == kind
         && route.next_hops.iter().all(asked)
-        && hops.iter().filter(|hop| asked_of(route, hop)).all(|hop| has_hop(route, hop))
+        && hops.iter().filter(|(hop, _)| goes(route, hop)).all(|hop| has_hop(route, hop))
         && said.source.is_none_or(|source| route.source == Some(source))
         && said.mtu.is_none_or(|mtu| route.mtu == Some(mtu))
 }
 
-fn asked_of(route: &Route, (hop, _): &(NextHop, bool)) -> bool {
-    route.next_hops.iter().any(|h| (h.via, &h.dev) == (hop.via, &hop.dev))
+fn goes(route: &Route, hop: &NextHop) -> bool {
+    route.next_hops.iter().any(|h| h.is_same_way(hop))
 }
 
 /// Whether a route has these next hops, whatever their shares.
 fn leads(route: &Route, hops: &[(NextHop, bool)]) -> bool {
-    route.next_hops.len() == hops.len()
-        && hops.iter().all(|(hop, _)| route.next_hops.iter().any(|h| (h.via, &h.dev) == (hop.via, &hop.dev)))
+    route.next_hops.len() == hops.len() && hops.iter().all(|(hop, _)| goes(route, hop))
 }
 
 fn fresh((table, destination): Place, metric: u32) -> Route {
@@ -197,7 +195,7 @@ fn fill(
     let old = std::mem::take(&mut route.next_hops);
     for (hop, weighed) in hops {
         let mut hop = hop.clone();
-        if let Some(known) = old.iter().find(|h| (h.via, &h.dev) == (hop.via, &hop.dev)) {
+        if let Some(known) = old.iter().find(|h| h.is_same_way(&hop)) {
             hop.onlink = known.onlink;
             if !weighed {
                 hop.weight = known.weight;
@@ -206,7 +204,7 @@ fn fill(
         route.next_hops.push(hop);
     }
     if together {
-        let more = old.into_iter().filter(|h| !hops.iter().any(|(n, _)| (n.via, &n.dev) == (h.via, &h.dev)));
+        let more = old.into_iter().filter(|h| !hops.iter().any(|(n, _)| n.is_same_way(h)));
         route.next_hops.extend(more);
     }
     route.settle_hops();
