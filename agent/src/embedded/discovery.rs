@@ -1,6 +1,6 @@
 //! Discovery: `/api`, `/apis`, and below them the lists of groups, versions and resources.
 //!
-//! Read from [`resource`](super::resource); the router asks it first. Both forms that clients know: a document per group
+//! Read from [`resource`]; the router asks it first. Both forms that clients know: a document per group
 //! and version, and the aggregated one that kubectl asks for, which is all in two requests. Must never list what the
 //! router doesn't serve.
 //!

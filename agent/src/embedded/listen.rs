@@ -4,7 +4,7 @@
 //! nothing of what is asked. Called by `berth serve`. Must never serve plain TCP beyond loopback, nor answer over
 //! TLS to a certificate that is nobody's.
 //!
-//! Cost: per connection a task and two buffers, bounded as [`conn`] argues; nothing is written to disk.
+//! Cost: per connection a task and two buffers, bounded as `conn` argues; nothing is written to disk.
 
 mod address;
 mod conn;

@@ -1,9 +1,9 @@
 //! The store: every object in memory, every change on disk first.
 //!
-//! The verbs read [`Store::read`] and write through [`Store::write`]. One thread makes all changes ([`writer`]); one
+//! The verbs read [`Store::read`] and write through [`Store::write`]. One thread makes all changes (`writer`); one
 //! counter numbers them, and never goes back. Must never show or acknowledge what a crash could take away again.
 //!
-//! Costs: see [`writer`] for writes, [`state`] for memory and the bounds of the log, [`disk`] for the file. A store in
+//! Costs: see `writer` for writes, [`state`] for memory and the bounds of the log, `disk` for the file. A store in
 //! memory is the same without the file.
 
 use std::path::{Path, PathBuf};

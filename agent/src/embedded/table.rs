@@ -1,7 +1,7 @@
 //! Tables: what `kubectl get` shows, where a client asks for `as=Table`.
 //!
 //! The columns of our kinds are their CRDs' printer columns, those of built-in kinds are the ones kube-apiserver has
-//! ([`built_in`]). Called by the verbs that read, for lists, single objects and watch events alike. Pure but for the clock:
+//! (`built_in`). Called by the verbs that read, for lists, single objects and watch events alike. Pure but for the clock:
 //! ages are rendered here, as kube-apiserver does. Must never fail: a field that isn't there is an empty cell.
 //!
 //! Cost: linear in the objects.
