@@ -3,6 +3,7 @@
 //! `main.rs` calls [`cli::run`]; the rest is found from there. What should be is decided in `policy`, what may be
 //! written in `crds`; this crate converts between the two and does what they say.
 
+pub mod api;
 pub mod checkpoint;
 pub mod cli;
 pub mod embedded;

@@ -14,6 +14,7 @@ pub mod enactment;
 mod entry;
 mod lease;
 pub mod pool;
+pub mod standing;
 pub mod state;
 #[cfg(test)]
 mod tests;

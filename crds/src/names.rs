@@ -79,6 +79,10 @@ pub mod enactment {
     pub const RETRYING: &str = "Retrying";
     pub const LIMIT_REACHED: &str = "MaxUnavailableLimitReached";
     pub const ABORTED: &str = "ConfigurationAborted";
+    /// It has asked for an address, and waits for the answer.
+    pub const WAITING: &str = "WaitingForAddress";
+    /// There is no address for it; tried again as soon as there may be one.
+    pub const REFUSED: &str = "NoAddress";
 
     pub const MESSAGE_PROGRESSING: &str = "Applying desired state";
     pub const MESSAGE_CONFIGURED: &str = "successfully reconciled";
@@ -181,11 +185,21 @@ pub mod annotation {
     pub const LEDGER_ENCODING: &str = "nmstate.io/ledger-encoding";
     /// On a policy: when it last passed kubernetes-nmstate's webhook.
     pub const WEBHOOK_TIMESTAMP: &str = "nmstate.io/webhook-mutating-timestamp";
+    /// On a Node: its agent made it, and keeps its Ready condition by a Lease; there is no kubelet.
+    pub const SELF_REGISTERED: &str = "nmstate.io/self-registered";
 
     /// The ledger's schema that this version writes.
     pub const SCHEMA_VERSION_CURRENT: &str = "1";
     /// The encoding that this version writes: a map of allocations, and the list of offsets.
     pub const LEDGER_ENCODING_CURRENT: &str = "allocations";
+}
+
+/// Leases.
+pub mod lease {
+    /// Whoever holds it serves claims and leads rollouts.
+    pub const CONTROLLER: &str = "berth-controller";
+    /// Where Nodes keep theirs.
+    pub const NODES_NAMESPACE: &str = "kube-node-lease";
 }
 
 /// Finalizers.

@@ -68,6 +68,9 @@ pub struct NodeNetworkConfigurationPolicyStatus {
     /// Which nodes are being reconfigured, with the generation they work on.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable_nodes: BTreeMap<String, i64>,
+    /// The generation at which as many nodes had failed as may be unavailable: nodes that still wait for it give up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aborted_generation: Option<i64>,
 }
 
 /// Labels. A label's value has at most 63 characters; to say so keeps the rules' estimated cost low.

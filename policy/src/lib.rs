@@ -6,6 +6,7 @@
 
 pub mod capture;
 pub mod claim;
+pub mod enact;
 pub mod plan;
 pub mod pool;
 pub mod rollout;

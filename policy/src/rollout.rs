@@ -45,6 +45,8 @@ pub enum Standing {
     Unknown,
     /// Waits for an address: the node is as it was, so it needs no slot and holds nobody up.
     Waiting,
+    /// There is no address for it: as good as failed, but the node is as it was.
+    Refused,
     /// Could be applied; waits for a slot.
     Pending,
     Progressing,
@@ -117,12 +119,13 @@ pub fn roll(
         match now.get(node) {
             // Vanished, or no longer selected.
             None => {}
-            Some(Standing::Available | Standing::Aborted) => {}
+            // Through, or given up, or as it was before.
+            Some(Standing::Available | Standing::Aborted | Standing::Waiting | Standing::Refused) => {}
             // Still in the middle of an earlier generation, or failed in it: unavailable it is, and goes on with this one.
             Some(Standing::Pending | Standing::Progressing | Standing::Retrying | Standing::Failing) => {
                 kept.insert(node.clone(), generation);
             }
-            Some(Standing::Unknown | Standing::Waiting) => {
+            Some(Standing::Unknown) => {
                 kept.insert(node.clone(), *since);
             }
         }
@@ -149,7 +152,7 @@ fn summary(nodes: &BTreeMap<NodeName, bool>, now: &BTreeMap<&NodeName, Standing>
     let matching = nodes.len();
     let ready = nodes.values().filter(|ready| **ready).count();
     let not_ready = matching - ready;
-    let failed = count(&[Standing::Failing, Standing::Retrying]);
+    let failed = count(&[Standing::Failing, Standing::Retrying, Standing::Refused]);
     let aborted = count(&[Standing::Aborted]);
     let available = count(&[Standing::Available]);
     let pending = count(&[Standing::Pending, Standing::Waiting]);

@@ -60,7 +60,7 @@ fn every_fault_alone() {
 #[test]
 fn every_pair_of_faults() {
     let mut pairs: Vec<Vec<Fault>> = Fault::sets().into_iter().filter(|set| set.len() == 2).collect();
-    assert_eq!(pairs.len(), 78);
+    assert_eq!(pairs.len(), 91);
     let many_states = [Fault::NodeDeleted, Fault::StoreRestored, Fault::PolicyDeleted];
     pairs.sort_by_key(|pair| Reverse(pair.iter().filter(|fault| many_states.contains(fault)).count()));
     let worlds = pairs.iter().flat_map(|pair| {

@@ -91,8 +91,13 @@ pub struct Seen<'a> {
     pub node: &'a NodeSeen,
     /// The Node is Ready: needed to ask for a new address only (R26).
     pub ready: bool,
-    /// Claims that the policies selecting this node make, with the literal address where there is one.
+    /// The policies that select this node: their enactments stay, with claims or without.
+    pub selected: &'a BTreeSet<PolicyName>,
+    /// Claims that they make, with the literal address where there is one.
     pub wants: &'a BTreeMap<ClaimKey, Option<IpAddr>>,
+    /// Policies that can't be put on the NIC now: no slot, a broken template, a kernel that refused. What they hold
+    /// stays theirs.
+    pub waits: &'a BTreeSet<PolicyName>,
     /// The enactments that bear this host's name, by policy: perhaps a predecessor's.
     pub enactments: &'a BTreeMap<PolicyName, Enactment>,
     pub state: Option<&'a HostState>,
@@ -204,7 +209,7 @@ impl Host {
     /// Without the API the journal is all there is: what is held stays, and comes back after a boot.
     fn offline(&self, seen: &Seen<'_>) -> Option<Action> {
         self.journal.iter().find_map(|(key, record)| match &record.phase {
-            Phase::Holding(lease) => add_missing(key, lease, seen),
+            Phase::Holding(lease) if !seen.waits.contains(&key.policy) => add_missing(key, lease, seen),
             _ => None,
         })
     }
@@ -302,7 +307,7 @@ impl Host {
             let of_policy = |key: &&ClaimKey| key.policy == enactment.policy;
             let records = || self.journal.iter().filter(|(key, _)| of_policy(key)).map(|(_, record)| record);
             let finished = if enactment.node_uid == *uid {
-                let wanted = seen.wants.keys().any(|key| key.policy == enactment.policy);
+                let wanted = seen.selected.contains(&enactment.policy);
                 let idle =
                     enactment.slots.values().all(|slot| slot.request.is_none() && slot.grant.is_none());
                 idle && records().next().is_none() && (!wanted || enactment.deleting.is_some())

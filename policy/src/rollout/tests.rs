@@ -65,9 +65,11 @@ fn slots_go_to_those_who_wait_by_name() {
 /// A node that waits for an address needs none, and one that failed keeps its own.
 #[test]
 fn who_needs_a_slot() {
-    use Standing::{Failing, Pending, Retrying, Waiting};
+    use Standing::{Failing, Pending, Refused, Retrying, Waiting};
     let max = MaxUnavailable::Number(2);
-    assert_eq!(rolled(max, &[Waiting, Waiting, Pending], &[]).slots, slots(&[2]));
+    assert_eq!(rolled(max, &[Waiting, Refused, Pending], &[]).slots, slots(&[2]));
+    // Whoever lost its address on the way gives its slot back.
+    assert_eq!(rolled(max, &[Waiting, Refused, Pending], &[0, 1]).slots, slots(&[2]));
     assert_eq!(rolled(max, &[Failing, Pending, Pending], &[0]).slots, slots(&[0, 1]));
     assert_eq!(rolled(max, &[Retrying, Retrying, Pending], &[0, 1]).slots, slots(&[0, 1]));
 }
@@ -129,7 +131,17 @@ fn what_a_policy_comes_to() {
 
 fn any_standing() -> impl Strategy<Value = Standing> {
     use Standing::*;
-    prop::sample::select(vec![Unknown, Waiting, Pending, Progressing, Available, Retrying, Failing, Aborted])
+    prop::sample::select(vec![
+        Unknown,
+        Waiting,
+        Refused,
+        Pending,
+        Progressing,
+        Available,
+        Retrying,
+        Failing,
+        Aborted,
+    ])
 }
 
 proptest! {

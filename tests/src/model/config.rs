@@ -1,10 +1,10 @@
 //! What is the same in all states of a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
-use policy::claim::{ClaimKey, NodeName, RequestId, Time};
+use policy::claim::{ClaimKey, NodeName, PolicyName, RequestId, Time};
 use policy::pool::{Barred, Holder, NodeView, Pool, PoolSpec, PoolView, Taken, Want, choose};
 
 use super::fault::{Breach, Fault};
@@ -29,6 +29,8 @@ pub struct Config {
     pub(super) orders: Vec<Vec<usize>>,
     /// The claims that the one policy makes on every node.
     pub(super) wants: BTreeMap<ClaimKey, Option<IpAddr>>,
+    /// That policy.
+    pub(super) policies: BTreeSet<PolicyName>,
 }
 
 impl Config {
@@ -60,6 +62,7 @@ impl Config {
             same_ids: (0..hosts).map(|host| RequestId::new(format!("same-{host}"))).collect(),
             orders: orders(hosts),
             pool,
+            policies: wants.keys().map(|key| key.policy.clone()).collect(),
             wants,
         }
     }

@@ -19,10 +19,12 @@ pub enum Fault {
     EnactmentDeleted,
     StoreRestored,
     WireTaken,
+    /// A host's policy can't be put on its NIC for a while: no slot, or the kernel refuses.
+    ApplyFails,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 12] = [
+    pub const ALL: [Fault; 13] = [
         Fault::AgentCrash,
         Fault::AgentPause,
         Fault::Partition,
@@ -35,6 +37,7 @@ impl Fault {
         Fault::EnactmentDeleted,
         Fault::StoreRestored,
         Fault::WireTaken,
+        Fault::ApplyFails,
     ];
 
     /// Does it happen to one host, rather than to what all share?
@@ -44,7 +47,7 @@ impl Fault {
                 false
             }
             Self::AgentCrash | Self::AgentPause | Self::Partition | Self::HostOff => true,
-            Self::NodeDeleted | Self::JournalLost | Self::EnactmentDeleted => true,
+            Self::NodeDeleted | Self::JournalLost | Self::EnactmentDeleted | Self::ApplyFails => true,
         }
     }
 

@@ -26,6 +26,8 @@ pub(super) enum Move {
     Start(u8),
     Resume(u8),
     Heal(u8),
+    /// What could not be put on the NIC can.
+    Applies(u8),
     Boot(u8),
     CreateNode(u8),
     CreatePolicy,
@@ -42,7 +44,7 @@ impl World {
         let hosts = count(self.hosts.len());
         for host in 0..hosts {
             moves.extend([Move::Agent(host), Move::Start(host), Move::Resume(host), Move::Heal(host)]);
-            moves.extend([Move::Boot(host), Move::CreateNode(host)]);
+            moves.extend([Move::Boot(host), Move::CreateNode(host), Move::Applies(host)]);
             if config.self_service {
                 moves.push(Move::SelfServe(host));
             }
@@ -87,6 +89,10 @@ impl World {
                 true
             }
             Move::Heal(host) => !std::mem::replace(&mut next.host_mut(host.into()).reachable, true),
+            Move::Applies(host) => {
+                next.host_mut(host.into()).waits.clear();
+                true
+            }
             Move::CreateNode(host) => next.create_node(host.into(), config),
             Move::CreatePolicy => !std::mem::replace(&mut next.store_mut().policy, true),
             Move::CreatePool => {
@@ -112,6 +118,7 @@ impl World {
             Move::Resume(at) => host(at).agent == Agent::Paused,
             Move::Boot(at) => host(at).agent == Agent::Off,
             Move::Heal(at) => !host(at).reachable,
+            Move::Applies(at) => !host(at).waits.is_empty(),
             Move::CreateNode(at) => !self.store.nodes.contains_key(&host(at).name),
             Move::CreatePolicy => !self.store.policy,
             Move::CreatePool => self.store.pool.is_none(),

@@ -13,8 +13,9 @@ impl World {
     /// last. `None`: nothing happens any more.
     pub(super) fn settle_step(&self, here: Print, config: &Config) -> Option<(World, Print)> {
         let hosts = 0..count(self.hosts.len());
-        let recoveries =
-            hosts.clone().flat_map(|h| [Move::Boot(h), Move::Start(h), Move::Resume(h), Move::Heal(h)]);
+        let recoveries = hosts
+            .clone()
+            .flat_map(|h| [Move::Boot(h), Move::Start(h), Move::Resume(h), Move::Heal(h), Move::Applies(h)]);
         let agents = hosts.map(Move::Agent);
         recoveries.chain(agents).chain([Move::Lead(0), Move::Tick]).find_map(|step| {
             let next = self.after(step, config)?;

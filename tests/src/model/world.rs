@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::rc::Rc;
 
-use policy::claim::{Answer, Hold, Host, Ledger, NodeName, NodeUid, PoolUid, RequestId, Stamp, Time};
+use policy::claim::{
+    Answer, Hold, Host, Ledger, NodeName, NodeUid, PolicyName, PoolUid, RequestId, Stamp, Time,
+};
 
 use super::config::{Config, QUARANTINE};
 use super::fault::{Breach, Fault};
@@ -42,6 +44,8 @@ pub(super) struct HostWorld {
     pub(super) reachable: bool,
     pub(super) host: Host,
     pub(super) nic: BTreeSet<IpAddr>,
+    /// Policies that can't be put on the NIC now.
+    pub(super) waits: BTreeSet<PolicyName>,
     /// An exception of docs/claims.md holds for this host: it could not hear in time that its Node was deleted or
     /// that the store was restored.
     pub(super) excused: bool,
@@ -81,6 +85,7 @@ impl World {
             reachable: true,
             host: Host::default(),
             nic: BTreeSet::new(),
+            waits: BTreeSet::new(),
             excused: false,
         };
         let mut world = Self {

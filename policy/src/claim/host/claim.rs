@@ -22,6 +22,7 @@ pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) 
             Phase::Holding(lease) if !look.wanted() || look.lost() || look.holds_otherwise(lease) => {
                 look.let_go(record, &lease.ips)
             }
+            Phase::Holding(lease) if look.is_half(lease) => look.let_go(record, &lease.ips),
             Phase::Holding(lease) => look.holding(record, lease),
         },
     }
@@ -58,6 +59,11 @@ impl Look<'_> {
     /// … or than the one that is held.
     fn holds_otherwise(&self, lease: &Lease) -> bool {
         self.literal().is_some_and(|literal| !lease.ips.contains(&literal))
+    }
+
+    /// Held and not in use, while another claim of the policy is refused: nobody is served by keeping it (rule 1).
+    fn is_half(&self, lease: &Lease) -> bool {
+        !lease.ips.iter().any(|ip| self.seen.nic.contains(ip)) && self.sibling_refused()
     }
 
     fn literal(&self) -> Option<IpAddr> {
@@ -165,8 +171,12 @@ impl Look<'_> {
         }
     }
 
+    /// A policy goes on the NIC whole, so all its claims must be held first. What can't go there now is held all the
+    /// same, and said so.
     fn holding(&self, record: &Record, lease: &Lease) -> Option<Action> {
-        if let Some(add) = add_missing(self.key, lease, self.seen) {
+        let may_add =
+            !self.seen.waits.contains(&self.key.policy) && self.siblings().all(|key| self.holds(key));
+        if let Some(add) = add_missing(self.key, lease, self.seen).filter(|_| may_add) {
             return Some(add);
         }
         let request = Request {
@@ -259,11 +269,14 @@ impl Look<'_> {
     fn siblings_granted(&self) -> bool {
         self.siblings().all(|key| {
             let record = self.host.journal.get(key);
-            let holds = record.is_some_and(|record| matches!(record.phase, Phase::Holding(_)));
             let slot = self.own.and_then(|own| own.slots.get(&key.slot()));
             let grant = slot.and_then(|slot| slot.grant.as_ref());
-            holds || grant.is_some_and(|grant| record.is_some_and(|record| record.id == grant.id))
+            self.holds(key) || grant.is_some_and(|grant| record.is_some_and(|record| record.id == grant.id))
         })
+    }
+
+    fn holds(&self, key: &ClaimKey) -> bool {
+        self.host.journal.get(key).is_some_and(|record| matches!(record.phase, Phase::Holding(_)))
     }
 
     fn siblings(&self) -> impl Iterator<Item = &ClaimKey> {

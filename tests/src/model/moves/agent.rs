@@ -145,6 +145,7 @@ impl World {
             Some(uid) => NodeSeen::Is(uid.clone()),
         };
         static NOTHING: BTreeMap<ClaimKey, Option<IpAddr>> = BTreeMap::new();
+        static NO_POLICY: BTreeSet<PolicyName> = BTreeSet::new();
         static NONE: BTreeMap<PolicyName, Enactment> = BTreeMap::new();
         let all_have_ids = world.host.journal.len() == config.wants.len();
         let believed_off = BTreeSet::new();
@@ -153,6 +154,8 @@ impl World {
             now: self.now,
             node: &node,
             ready: true,
+            selected: if self.store.policy { &config.policies } else { &NO_POLICY },
+            waits: &world.waits,
             wants: if self.store.policy { &config.wants } else { &NOTHING },
             enactments: self.store.enactments.get(&world.name).map_or(&NONE, |own| own),
             state: self.store.states.get(&world.name),

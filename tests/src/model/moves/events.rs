@@ -97,6 +97,10 @@ impl World {
             }
             Fault::EnactmentDeleted => self.store_mut().enactments.remove(&config.names[target]).is_some(),
             Fault::StoreRestored => self.restore(config),
+            Fault::ApplyFails => {
+                self.host_mut(target).waits = config.policies.clone();
+                true
+            }
             Fault::WireTaken => {
                 let free = config.ips().find(|ip| !self.hosts.iter().any(|host| host.nic.contains(ip)));
                 free.is_some_and(|ip| self.wire.insert(ip))

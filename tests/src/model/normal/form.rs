@@ -66,7 +66,13 @@ impl<'a> Form<'a> {
     }
 
     fn host(&mut self, host: &'a HostWorld) {
-        self.bytes.extend([host.agent as u8, u8::from(host.reachable), u8::from(host.excused)]);
+        let waits = !host.waits.is_empty();
+        self.bytes.extend([
+            host.agent as u8,
+            u8::from(host.reachable),
+            u8::from(host.excused),
+            u8::from(waits),
+        ]);
         self.ips(&host.nic);
         for (key, record) in &host.host.journal {
             self.capture(&key.capture);

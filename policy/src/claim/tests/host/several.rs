@@ -29,6 +29,7 @@ fn r20_rule1_two_captures_are_used_in_the_order_of_pool_names() {
     let place =
         |what: &str| done.iter().position(|did| did == what).unwrap_or_else(|| panic!("{what}: {done:?}"));
     assert!(place("journal pool-a/first asking") < place("journal pool-b/second asking"));
+    assert!(place("journal pool-b/second holding") < place("nic + [10.0.0.1]"), "whole, or not at all");
     assert!(place("nic + [10.0.0.1]") < place("nic + [10.0.1.1]"));
     // Nothing is announced before both are granted.
     assert!(place("serve") < place("announce pool-a/first"));

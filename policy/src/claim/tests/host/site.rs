@@ -13,6 +13,8 @@ pub(super) struct Site {
     pub(super) ready: bool,
     pub(super) now: Time,
     pub(super) wants: BTreeMap<ClaimKey, Option<IpAddr>>,
+    /// Policies that can't be put on the NIC now.
+    pub(super) waits: BTreeSet<PolicyName>,
     pub(super) enactments: BTreeMap<PolicyName, Enactment>,
     pub(super) state: Option<HostState>,
     pub(super) nic: BTreeSet<IpAddr>,
@@ -31,6 +33,7 @@ impl Site {
             ready: true,
             now: NOW,
             wants: BTreeMap::new(),
+            waits: BTreeSet::new(),
             enactments: BTreeMap::new(),
             state: None,
             nic: BTreeSet::new(),
@@ -85,8 +88,11 @@ impl Site {
     /// The host's next action; where it has none, the server's turn.
     pub(super) fn step(&mut self) -> Option<String> {
         let fresh_id = RequestId::new(format!("id{}", self.ids));
+        let selected = self.wants.keys().map(|key| key.policy.clone()).collect();
         let seen = Seen {
             now: self.now,
+            selected: &selected,
+            waits: &self.waits,
             node: &self.node,
             ready: self.ready,
             wants: &self.wants,

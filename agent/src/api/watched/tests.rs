@@ -1,0 +1,78 @@
+//! On the embedded API, in this process.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use super::{Change, Watched};
+use crate::embedded;
+
+fn node(name: &str, group: &str) -> Node {
+    serde_json::from_value(json!({"metadata": {"name": name, "labels": {"group": group}}})).unwrap()
+}
+
+type Told = Arc<Mutex<Vec<String>>>;
+
+/// Until it holds; what is waited for comes in milliseconds.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(10), async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("{what}: never"));
+}
+
+fn told(to: &Told) -> impl Fn(Change<Node>) + Send + Sync + 'static {
+    let to = to.clone();
+    move |change| {
+        let word = if matches!(change, Change::Put(_)) { "put" } else { "gone" };
+        to.lock().unwrap().push(format!("{word} {}", change.object().name_any()));
+    }
+}
+
+#[tokio::test]
+async fn a_list_then_each_change_of_what_is_selected() {
+    let server = embedded::Api::in_memory();
+    let nodes: Api<Node> = Api::all(server.client());
+    nodes.create(&PostParams::default(), &node("a", "x")).await.unwrap();
+    nodes.create(&PostParams::default(), &node("other", "y")).await.unwrap();
+    let heard = Told::default();
+    let seen = Watched::start(nodes.clone(), ListParams::default().labels("group=x"), told(&heard));
+    seen.started().await;
+    assert_eq!(seen.all().len(), 1);
+    nodes.create(&PostParams::default(), &node("b", "x")).await.unwrap();
+    let label = json!({"metadata": {"labels": {"more": "1"}}});
+    nodes.patch("a", &PatchParams::default(), &Patch::Merge(label)).await.unwrap();
+    nodes.delete("b", &DeleteParams::default()).await.unwrap();
+    let expected = ["put a", "put b", "put a", "gone b"];
+    until("four changes", || heard.lock().unwrap().len() == 4).await;
+    assert_eq!(*heard.lock().unwrap(), expected);
+    assert!(seen.get("b").is_none() && seen.get("other").is_none());
+    assert_eq!(seen.get("a").unwrap().labels()["more"], "1");
+}
+
+/// The log is so short that the past is forgotten: what was missed is found by a list, deletions too.
+#[tokio::test]
+async fn what_was_missed_is_told_after_a_gap() {
+    let limits = embedded::Limits { log_events: 2, ..embedded::Limits::default() };
+    let server = embedded::Api::in_memory_with(limits);
+    let nodes: Api<Node> = Api::all(server.client());
+    nodes.create(&PostParams::default(), &node("a", "x")).await.unwrap();
+    let heard = Told::default();
+    let seen = Watched::start(nodes.clone(), ListParams::default(), told(&heard));
+    seen.started().await;
+    // A current-thread runtime: until this task waits for something, the watch hears of none of it.
+    nodes.delete("a", &DeleteParams::default()).await.unwrap();
+    for i in 0..40 {
+        nodes.create(&PostParams::default(), &node(&format!("n{i:02}"), "x")).await.unwrap();
+    }
+    until("all of them", || seen.all().len() == 40).await;
+    until("told of all", || heard.lock().unwrap().iter().filter(|line| *line == "put n39").count() == 1)
+        .await;
+    assert!(heard.lock().unwrap().contains(&"gone a".to_owned()));
+}

@@ -1,0 +1,127 @@
+//! Every row of what a host does about a policy.
+
+use super::{Next, Prospect, Retries, Said, View, next};
+use crate::rollout::Standing;
+
+const MET: Prospect = Prospect::Rendered { met: true, said: true };
+const UNMET: Prospect = Prospect::Rendered { met: false, said: true };
+const NEWS: Prospect = Prospect::Rendered { met: false, said: false };
+
+fn view(prospect: Prospect) -> View {
+    View {
+        now: 100,
+        generation: 2,
+        prospect,
+        said: None,
+        slot: None,
+        aborted: None,
+        retry_at: None,
+        gave_up: false,
+    }
+}
+
+fn said(standing: Standing, message: &str) -> Option<Said> {
+    Some(Said { generation: 2, standing, message: message.to_owned(), attempts: 0 })
+}
+
+fn say(standing: Standing, message: &str) -> Next {
+    Next::Say { standing, message: message.to_owned() }
+}
+
+const REST: Next = Next::Rest { until: None };
+
+#[test]
+fn what_stands_in_the_way_is_said_once() {
+    let message = || "why".to_owned();
+    for (prospect, standing) in [
+        (Prospect::Broken { message: message() }, Standing::Failing),
+        (Prospect::Asking { message: message() }, Standing::Waiting),
+        (Prospect::Refused { message: message() }, Standing::Refused),
+    ] {
+        let mut view = view(prospect);
+        assert_eq!(next(&view), say(standing, "why"));
+        view.said = said(standing, "why");
+        assert_eq!(next(&view), REST);
+        view.said = said(standing, "another reason");
+        assert_eq!(next(&view), say(standing, "why"));
+        // What is said of an earlier generation is not said of this one.
+        view.said = said(standing, "why");
+        view.generation = 3;
+        assert_eq!(next(&view), say(standing, "why"));
+    }
+}
+
+#[test]
+fn a_slot_is_waited_for_then_used() {
+    let mut view = view(UNMET);
+    assert_eq!(next(&view), say(Standing::Pending, ""));
+    view.said = said(Standing::Pending, "Waiting for progressing nodes to finish");
+    assert_eq!(next(&view), REST);
+    // A slot of an earlier generation is none.
+    view.slot = Some(1);
+    assert_eq!(next(&view), REST);
+    view.slot = Some(2);
+    assert_eq!(next(&view), Next::Apply { repair: false });
+    view.retry_at = Some(101);
+    assert_eq!(next(&view), Next::Rest { until: Some(101) });
+    view.now = 101;
+    assert_eq!(next(&view), Next::Apply { repair: false });
+}
+
+#[test]
+fn who_waits_while_too_many_fail_gives_up_and_who_has_a_slot_goes_on() {
+    let mut view = view(UNMET);
+    view.aborted = Some(2);
+    assert_eq!(next(&view), say(Standing::Aborted, ""));
+    view.said = said(Standing::Aborted, "aborted");
+    assert_eq!(next(&view), REST);
+    view.slot = Some(2);
+    assert_eq!(next(&view), Next::Apply { repair: false });
+    // Of an earlier generation: this one has its own chance.
+    view.slot = None;
+    view.aborted = Some(1);
+    assert_eq!(next(&view), say(Standing::Pending, ""));
+}
+
+#[test]
+fn drift_is_put_right_without_a_slot() {
+    let mut view = view(UNMET);
+    view.said = said(Standing::Available, "successfully reconciled");
+    assert_eq!(next(&view), Next::Apply { repair: true });
+    // Somebody fights: the brake.
+    view.retry_at = Some(105);
+    assert_eq!(next(&view), Next::Rest { until: Some(105) });
+    view.prospect = MET;
+    assert_eq!(next(&view), REST);
+    // Another address than the enactment says is a change, and takes a slot.
+    view.prospect = NEWS;
+    assert_eq!(next(&view), say(Standing::Pending, ""));
+}
+
+#[test]
+fn what_is_met_already_needs_no_slot() {
+    let view = view(Prospect::Rendered { met: true, said: false });
+    assert_eq!(next(&view), say(Standing::Available, ""));
+}
+
+#[test]
+fn failed_for_good_rests_until_something_changes_or_the_agent_starts_anew() {
+    let mut view = view(UNMET);
+    view.said = said(Standing::Failing, "no such device");
+    view.slot = Some(2);
+    view.gave_up = true;
+    assert_eq!(next(&view), REST);
+    view.gave_up = false;
+    assert_eq!(next(&view), Next::Apply { repair: false });
+    view.gave_up = true;
+    view.prospect = NEWS;
+    assert_eq!(next(&view), Next::Apply { repair: false });
+}
+
+#[test]
+fn retries_double_up_to_the_longest_and_end() {
+    let waits: Vec<_> = (1..=6).map(|attempts| Retries::default().after(attempts)).collect();
+    assert_eq!(waits, [Some(1), Some(2), Some(4), Some(8), None, None]);
+    let many = Retries { most: 100, ..Retries::default() };
+    assert_eq!((many.after(6), many.after(99)), (Some(30), Some(30)));
+}
