@@ -6,6 +6,7 @@
 pub mod api;
 pub mod checkpoint;
 pub mod cli;
+pub mod controller;
 pub mod embedded;
 pub mod host;
 pub mod kernel;

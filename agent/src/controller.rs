@@ -1,0 +1,147 @@
+//! The controller: serves claims, takes back what nobody holds, leads rollouts. One at a time, by a Lease.
+//!
+//! Everything it knows it reads from the API at its start and keeps current by watches ([`known`]); it has no store of its
+//! own. What is to be written `policy::claim` and `policy::rollout` say; here it is read, written and tried again. It
+//! never touches a host. Being two at once is safe: every write is guarded by what was read.
+//!
+//! Costs: a batch of claims on one pool is one write of that pool, however many they are, and one small patch per
+//! enactment, so many at a time ([`answers::AT_ONCE`]); a pass that finds nothing to do writes nothing.
+
+mod answers;
+mod condition;
+mod finish;
+mod known;
+mod ledger;
+mod policies;
+mod pools;
+mod reading;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+use kube::api::{Api, ListParams};
+
+use crate::api::{Link, Watched};
+use known::{Known, Work};
+
+/// How long to wait after a pass that failed: the API is away, or too much was going on.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Leads until dropped: whoever holds the Lease runs this.
+pub async fn lead(client: Client) {
+    let lead = Lead::start(client).await;
+    lead.run().await;
+}
+
+/// The one that leads.
+struct Lead {
+    client: Client,
+    known: Arc<Known>,
+    watches: Watches,
+}
+
+/// Kept for as long as they are to go on.
+struct Watches {
+    pools: Watched<NodeIPPool>,
+    policies: Watched<NodeNetworkConfigurationPolicy>,
+    enactments: Watched<NodeNetworkConfigurationEnactment>,
+    nodes: Watched<Node>,
+    states: Watched<NodeNetworkState>,
+}
+
+impl Watches {
+    fn start(client: &Client, known: &Arc<Known>) -> Self {
+        let all = ListParams::default;
+        let told = || known.clone();
+        let (pools, policies, enactments, nodes, states) = (told(), told(), told(), told(), told());
+        Self {
+            pools: Watched::start(Api::all(client.clone()), all(), move |change| pools.pool(&change)),
+            policies: Watched::start(Api::all(client.clone()), all(), move |change| policies.policy(&change)),
+            enactments: Watched::start(Api::all(client.clone()), all(), move |change| {
+                enactments.enactment(&change);
+            }),
+            nodes: Watched::start(Api::all(client.clone()), all(), move |change| nodes.node(&change)),
+            states: Watched::start(Api::all(client.clone()), all(), move |change| states.state(&change)),
+        }
+    }
+
+    /// Holders before waiters (R98): nothing is given before all has been read.
+    async fn started(&self) {
+        self.nodes.started().await;
+        self.states.started().await;
+        self.enactments.started().await;
+        self.policies.started().await;
+        self.pools.started().await;
+    }
+
+    /// Is what they know current? Without that, time alone is no reason to take anything.
+    fn are_current(&self) -> bool {
+        let links = [self.pools.link(), self.policies.link(), self.enactments.link(), self.nodes.link()];
+        links.into_iter().chain([self.states.link()]).all(|link| link == Link::Current)
+    }
+}
+
+impl Lead {
+    async fn start(client: Client) -> Self {
+        let known = Arc::new(Known::default());
+        let watches = Watches::start(&client, &known);
+        watches.started().await;
+        known.begin();
+        Self { client, known, watches }
+    }
+
+    async fn run(&self) {
+        loop {
+            let work = self.known.work().await;
+            if self.watches.are_current() {
+                self.pass(work).await;
+            } else {
+                self.known.put_off(work, AGAIN);
+            }
+        }
+    }
+
+    /// Pools first: policies wait for addresses. One after the other where they would wait for one object.
+    async fn pass(&self, work: Work) {
+        use futures_util::StreamExt;
+        let Work { pools, policies, enactments } = work;
+        futures_util::stream::iter(pools)
+            .for_each_concurrent(4, |name| async move {
+                if let Err(error) = self.pool(&name).await {
+                    tell(&format!("pool {name}"), &error);
+                    self.known.put_off(Work::of_pool(name), AGAIN);
+                }
+            })
+            .await;
+        futures_util::stream::iter(policies)
+            .for_each_concurrent(4, |name| async move {
+                if let Err(error) = self.policy(&name).await {
+                    tell(&format!("policy {name}"), &error);
+                    self.known.put_off(Work::of_policy(name), AGAIN);
+                }
+            })
+            .await;
+        for name in enactments {
+            if let Err(error) = self.finish(&name).await {
+                tell(&format!("enactment {name}"), &error);
+                self.known.put_off(Work::of_enactment(name), AGAIN);
+            }
+        }
+    }
+}
+
+/// What went wrong and is tried again.
+fn tell(what: &str, error: &kube::Error) {
+    say(&format!("{what}: {error}; trying again"));
+}
+
+/// Nobody listening is no reason to stop.
+fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,416 @@
+//! What the controller knows of the cluster, kept current by its watches, and what of it wants a look.
+//!
+//! Objects are converted once, when they change. What is here may be old: it is good for deciding that a look is worth
+//! it, and for serving under a guard; whatever takes something from somebody reads afresh (`reading`).
+//!
+//! Cost: every object once; O(log n) per change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use policy::claim::{Enactment, HostState, NodeName, NodeUid, PolicyName, PoolName};
+use policy::pool::{Pool, PoolSpec};
+use policy::rollout::Part;
+use tokio::sync::Notify;
+
+use crate::api::Change;
+use crate::records;
+
+/// A Node, as far as it matters here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeKnown {
+    pub(super) uid: NodeUid,
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) ready: bool,
+}
+
+impl NodeKnown {
+    pub(super) fn of(node: &Node) -> Self {
+        let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+        let ready =
+            |of: &k8s_openapi::api::core::v1::NodeCondition| of.type_ == "Ready" && of.status == "True";
+        Self {
+            uid: node.uid().unwrap_or_default().as_str().into(),
+            labels: node.labels().clone(),
+            ready: conditions.is_some_and(|conditions| conditions.iter().any(ready)),
+        }
+    }
+}
+
+/// An enactment.
+#[derive(Clone, Debug)]
+pub(super) struct EnactmentKnown {
+    pub(super) object: Arc<NodeNetworkConfigurationEnactment>,
+    pub(super) claims: Enactment,
+    pub(super) part: Part,
+}
+
+impl EnactmentKnown {
+    /// What can't be read is nobody's to serve: whoever wrote it is told by what doesn't happen.
+    pub(super) fn of(object: &Arc<NodeNetworkConfigurationEnactment>) -> Option<Self> {
+        let claims = records::enactment::read(object).ok()?;
+        let status = object.status.as_ref();
+        let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let part = Part {
+            node: claims.node.clone(),
+            generation: status.and_then(|status| status.policy_generation).unwrap_or_default(),
+            standing: records::standing::read(conditions),
+        };
+        Some(Self { object: object.clone(), claims, part })
+    }
+}
+
+/// A pool, and what its spec means.
+#[derive(Clone, Debug)]
+pub(super) struct PoolKnown {
+    pub(super) object: Arc<NodeIPPool>,
+    pub(super) pool: Arc<Pool>,
+}
+
+impl PoolKnown {
+    /// The spec's rules are the CRD's too, so only a CRD of another version lets one through that can't be read.
+    pub(super) fn of(object: &Arc<NodeIPPool>) -> Result<Self, String> {
+        let spec = serde_json::to_value(&object.spec).map_err(|error| error.to_string())?;
+        let spec = PoolSpec::from_spec(&object.name_any(), &spec).map_err(|error| error.to_string())?;
+        let pool = Pool::new(&spec).map_err(|error| error.to_string())?;
+        Ok(Self { object: object.clone(), pool: Arc::new(pool) })
+    }
+}
+
+/// Names that want a look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Work {
+    pub(super) pools: BTreeSet<PoolName>,
+    pub(super) policies: BTreeSet<PolicyName>,
+    /// Of vanished Nodes, that may be let go.
+    pub(super) enactments: BTreeSet<String>,
+}
+
+impl Work {
+    pub(super) fn of_pool(name: PoolName) -> Self {
+        Self { pools: [name].into(), ..Self::default() }
+    }
+
+    pub(super) fn of_policy(name: PolicyName) -> Self {
+        Self { policies: [name].into(), ..Self::default() }
+    }
+
+    pub(super) fn of_enactment(name: String) -> Self {
+        Self { enactments: [name].into(), ..Self::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.pools.is_empty() && self.policies.is_empty() && self.enactments.is_empty()
+    }
+
+    fn add(&mut self, more: Self) {
+        let Self { pools, policies, enactments } = more;
+        self.pools.extend(pools);
+        self.policies.extend(policies);
+        self.enactments.extend(enactments);
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Index {
+    pub(super) nodes: BTreeMap<NodeName, NodeKnown>,
+    /// Whose deletion was seen.
+    pub(super) witnessed: BTreeSet<NodeUid>,
+    pub(super) enactments: BTreeMap<String, EnactmentKnown>,
+    pub(super) by_pool: BTreeMap<PoolName, BTreeSet<String>>,
+    pub(super) by_policy: BTreeMap<PolicyName, BTreeSet<String>>,
+    pub(super) states: BTreeMap<NodeName, HostState>,
+    pub(super) pools: BTreeMap<PoolName, PoolKnown>,
+    /// Pools of which an older version was told after a newer.
+    pub(super) doubtful: BTreeSet<PoolName>,
+    /// Pools whose spec this version can't read, and why.
+    pub(super) unreadable: BTreeMap<PoolName, (Arc<NodeIPPool>, String)>,
+    pub(super) policies: BTreeMap<PolicyName, Arc<NodeNetworkConfigurationPolicy>>,
+    /// Hosts whose word was asked for since they last reported.
+    asked: BTreeSet<NodeName>,
+    /// The highest sequence of each pool that was ever seen here (rule 6).
+    pub(super) sequences: BTreeMap<String, u64>,
+    due: Work,
+    later: Vec<(Instant, Work)>,
+    /// Everything was read once: before, nothing wants a look.
+    begun: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Known {
+    index: Mutex<Index>,
+    wake: Notify,
+}
+
+impl Known {
+    pub(super) fn index(&self) -> MutexGuard<'_, Index> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// May this host be asked for its word? Not again before it has spoken.
+    pub(super) fn ask(&self, node: &NodeName) -> bool {
+        self.index().asked.insert(node.clone())
+    }
+
+    /// From now on there is work: all of it.
+    pub(super) fn begin(&self) {
+        let mut index = self.index();
+        index.begun = true;
+        let all = index.everything();
+        index.due.add(all);
+        self.wake.notify_one();
+    }
+
+    /// Waits for work, and takes all there is: what gathers meanwhile is the next batch.
+    pub(super) async fn work(&self) -> Work {
+        loop {
+            let next = {
+                let mut index = self.index();
+                let now = Instant::now();
+                let (due, later) =
+                    std::mem::take(&mut index.later).into_iter().partition(|(at, _)| *at <= now);
+                index.later = later;
+                for (_, work) in due {
+                    index.due.add(work);
+                }
+                if index.begun && !index.due.is_empty() {
+                    return std::mem::take(&mut index.due);
+                }
+                index.later.iter().map(|(at, _)| *at).min()
+            };
+            let woken = self.wake.notified();
+            match next {
+                Some(at) => drop(tokio::time::timeout_at(at.into(), woken).await),
+                None => woken.await,
+            }
+        }
+    }
+
+    /// To be looked at again after this long.
+    pub(super) fn put_off(&self, work: Work, by: Duration) {
+        let at = Instant::now() + by;
+        let mut index = self.index();
+        // The same work is not put off twice: the sooner counts.
+        index.later.retain(|(then, known)| *then < at || *known != work);
+        if !index.later.iter().any(|(_, known)| *known == work) {
+            index.later.push((at, work));
+        }
+        drop(index);
+        self.wake.notify_one();
+    }
+
+    fn due(&self, mut index: MutexGuard<'_, Index>, work: Work) {
+        if !work.is_empty() {
+            index.due.add(work);
+            drop(index);
+            self.wake.notify_one();
+        }
+    }
+
+    pub(super) fn node(&self, change: &Change<Node>) {
+        let name = NodeName::new(change.object().name_any());
+        let mut index = self.index();
+        let before = index.nodes.get(&name).cloned();
+        let now = match change {
+            Change::Put(node) => Some(NodeKnown::of(node)),
+            Change::Gone(_) => None,
+        };
+        // Kubelets write their Nodes often; most of it is nothing to us.
+        if before == now {
+            return;
+        }
+        let gone = before.filter(|before| now.as_ref().is_none_or(|now| now.uid != before.uid));
+        index.witnessed.extend(gone.map(|gone| gone.uid));
+        match now {
+            Some(now) => index.nodes.insert(name.clone(), now),
+            None => index.nodes.remove(&name),
+        };
+        let work = index.everything();
+        self.due(index, work);
+    }
+
+    pub(super) fn state(&self, change: &Change<NodeNetworkState>) {
+        let name = NodeName::new(change.object().name_any());
+        let mut index = self.index();
+        let now = match change {
+            Change::Put(state) => records::state::shown(state).ok(),
+            Change::Gone(_) => None,
+        };
+        let before = match now {
+            Some(now) => index.states.insert(name.clone(), now),
+            None => index.states.remove(&name),
+        };
+        let stamp = |state: Option<&HostState>| state.map(|state| state.stamp.clone());
+        if stamp(before.as_ref()) != stamp(index.states.get(&name)) {
+            index.asked.remove(&name);
+        }
+        let appeared = before.is_some() != index.states.contains_key(&name);
+        let mut work = Work { pools: index.restless(), ..Work::default() };
+        // A host that reports has an agent: it counts among its policies' nodes.
+        if appeared {
+            work.policies = index.policies.keys().cloned().collect();
+        }
+        self.due(index, work);
+    }
+
+    pub(super) fn enactment(&self, change: &Change<NodeNetworkConfigurationEnactment>) {
+        let name = change.object().name_any();
+        let now = match change {
+            Change::Put(object) => EnactmentKnown::of(object),
+            Change::Gone(_) => None,
+        };
+        let mut index = self.index();
+        let work = index.put_enactment(name, now);
+        self.due(index, work);
+    }
+
+    /// What was just read or written, without waiting for the watch.
+    pub(super) fn fresh_enactment(&self, object: NodeNetworkConfigurationEnactment) {
+        let name = object.name_any();
+        let mut index = self.index();
+        if index.enactments.get(&name).is_some_and(|known| is_newer(&*known.object, &object)) {
+            return;
+        }
+        let work = index.put_enactment(name, EnactmentKnown::of(&Arc::new(object)));
+        self.due(index, work);
+    }
+
+    pub(super) fn pool(&self, change: &Change<NodeIPPool>) {
+        let name = PoolName::new(change.object().name_any());
+        let mut index = self.index();
+        match change {
+            Change::Put(object) => {
+                let known = index.pools.get(&name);
+                // Late news of before our own write; or a store that went back in time. A read tells which.
+                if known.is_some_and(|known| is_newer(&*known.object, &**object)) {
+                    index.doubtful.insert(name.clone());
+                } else {
+                    index.put_pool(&name, object);
+                }
+            }
+            Change::Gone(_) => {
+                index.pools.remove(&name);
+                index.unreadable.remove(&name);
+            }
+        }
+        // What overlaps with it is another pool's business too.
+        let pools = index.pools.keys().cloned().chain([name]).collect();
+        self.due(index, Work { pools, ..Work::default() });
+    }
+
+    /// What was just read or written, without waiting for the watch.
+    pub(super) fn fresh_pool(&self, object: NodeIPPool) {
+        let name = PoolName::new(object.name_any());
+        let mut index = self.index();
+        index.put_pool(&name, &Arc::new(object));
+    }
+
+    pub(super) fn policy(&self, change: &Change<NodeNetworkConfigurationPolicy>) {
+        let name = PolicyName::new(change.object().name_any());
+        let mut index = self.index();
+        match change {
+            Change::Put(object) => index.policies.insert(name.clone(), object.clone()),
+            Change::Gone(_) => index.policies.remove(&name),
+        };
+        self.due(index, Work::of_policy(name));
+    }
+}
+
+impl Index {
+    fn everything(&self) -> Work {
+        Work {
+            pools: self.pools.keys().chain(self.by_pool.keys()).cloned().collect(),
+            policies: self.policies.keys().cloned().collect(),
+            enactments: self.vanished().collect(),
+        }
+    }
+
+    fn vanished(&self) -> impl Iterator<Item = String> {
+        let gone = |known: &EnactmentKnown| {
+            known.claims.deleting.is_some() && !self.is_live(&known.claims.node, &known.claims.node_uid)
+        };
+        self.enactments.iter().filter(move |(_, known)| gone(known)).map(|(name, _)| name.clone())
+    }
+
+    pub(super) fn is_live(&self, node: &NodeName, uid: &NodeUid) -> bool {
+        self.nodes.get(node).is_some_and(|known| known.uid == *uid)
+    }
+
+    /// Pools in which a host's report may change something.
+    fn restless(&self) -> BTreeSet<PoolName> {
+        let waits = |known: &PoolKnown| {
+            let Some(status) = &known.object.status else { return true };
+            status.rebuilt_for.is_none()
+                || status.hold.is_some()
+                || status.allocations.values().any(|entry| entry.state.is_some())
+        };
+        self.pools.iter().filter(|(_, known)| waits(known)).map(|(name, _)| name.clone()).collect()
+    }
+
+    fn put_enactment(&mut self, name: String, now: Option<EnactmentKnown>) -> Work {
+        let mut work = Work::default();
+        let before = match now {
+            Some(now) => self.enactments.insert(name.clone(), now),
+            None => self.enactments.remove(&name),
+        };
+        if let Some(before) = &before {
+            for key in before.claims.slots.keys() {
+                self.by_pool.entry(key.pool.clone()).or_default().remove(&name);
+                work.pools.insert(key.pool.clone());
+            }
+            self.by_policy.entry(before.claims.policy.clone()).or_default().remove(&name);
+            work.policies.insert(before.claims.policy.clone());
+        }
+        if let Some(now) = self.enactments.get(&name) {
+            let unchanged = before.as_ref().is_some_and(|before| before.claims == now.claims);
+            if unchanged {
+                work.pools.clear();
+            }
+            for key in now.claims.slots.keys() {
+                self.by_pool.entry(key.pool.clone()).or_default().insert(name.clone());
+                if !unchanged {
+                    work.pools.insert(key.pool.clone());
+                }
+            }
+            self.by_policy.entry(now.claims.policy.clone()).or_default().insert(name.clone());
+            if before.is_none_or(|before| before.part != now.part) {
+                work.policies.insert(now.claims.policy.clone());
+            } else {
+                work.policies.clear();
+            }
+            if now.claims.deleting.is_some() {
+                work.enactments.insert(name);
+            }
+        }
+        self.by_pool.retain(|_, names| !names.is_empty());
+        self.by_policy.retain(|_, names| !names.is_empty());
+        work
+    }
+
+    fn put_pool(&mut self, name: &PoolName, object: &Arc<NodeIPPool>) {
+        match PoolKnown::of(object) {
+            Ok(known) => {
+                let sequence = object.status.as_ref().map_or(0, |status| status.sequence);
+                let seen = self.sequences.entry(object.uid().unwrap_or_default()).or_default();
+                *seen = (*seen).max(sequence.unsigned_abs());
+                self.unreadable.remove(name);
+                self.pools.insert(name.clone(), known);
+            }
+            Err(why) => {
+                self.pools.remove(name);
+                self.unreadable.insert(name.clone(), (object.clone(), why));
+            }
+        }
+    }
+}
+
+/// Is what is known newer than this? Versions are numbers in every store there is; where they aren't, the last told counts.
+fn is_newer<K: kube::Resource>(known: &K, other: &K) -> bool {
+    let version = |object: &K| object.resource_version().and_then(|version| version.parse::<u64>().ok());
+    known.uid() == other.uid()
+        && version(known).zip(version(other)).is_some_and(|(known, other)| known > other)
+}

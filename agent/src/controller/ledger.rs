@@ -1,0 +1,85 @@
+//! Writing a ledger: one write of a pool's status, guarded by all that it was decided on.
+//!
+//! A JSON patch tests the object's resourceVersion and UID, and the sequence and the hold besides: a store restored from a
+//! backup counts its versions up to the same values again (rule 6). Used by the controller, and by agents that serve
+//! themselves.
+
+use std::sync::Arc;
+
+use crds::NodeIPPool;
+use json_patch::{AddOperation, Patch as JsonPatch, PatchOperation, TestOperation, jsonptr::PointerBuf};
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Client, ResourceExt};
+use policy::claim::Ledger;
+use policy::pool::{Barred, Pool};
+use serde_json::{Value, json};
+
+use crate::api::error::{Trouble, trouble};
+use crate::records;
+
+/// What became of a write.
+pub(crate) enum Written {
+    Done(Box<NodeIPPool>),
+    /// Somebody else wrote first: here is what there is now, if there is still a pool.
+    Overtaken(Option<Box<NodeIPPool>>),
+    /// The API refuses this status.
+    Refused(String),
+}
+
+/// Writes `next` in place of the ledger that `object` has, with the condition that goes with it.
+pub(crate) async fn write(
+    client: &Client,
+    object: &Arc<NodeIPPool>,
+    pool: &Pool,
+    barred: &Barred,
+    next: &Ledger,
+    condition: impl FnOnce(&crds::NodeIPPoolStatus) -> Vec<crds::Condition>,
+) -> Result<Written, kube::Error> {
+    let before = object.status.clone().unwrap_or_default();
+    let mut status = match records::pool::status(next, pool, barred, &before) {
+        Ok(status) => status,
+        Err(why) => return Ok(Written::Refused(why.to_string())),
+    };
+    status.conditions = condition(&status);
+    let status = serde_json::to_value(status).map_err(kube::Error::SerdeError)?;
+    let api: Api<NodeIPPool> = Api::all(client.clone());
+    let name = object.name_any();
+    let patch = Patch::Json::<()>(guarded(object, status));
+    match api.patch_status(&name, &PatchParams::default(), &patch).await {
+        Ok(written) => Ok(Written::Done(Box::new(written))),
+        Err(error) => match trouble(&error) {
+            Trouble::NotFound => Ok(Written::Overtaken(None)),
+            Trouble::Conflict | Trouble::Refused => {
+                let now = crate::api::error::optional(api.get(&name).await)?;
+                match now {
+                    Some(now) if same(&now, object) => Ok(Written::Refused(error.to_string())),
+                    now => Ok(Written::Overtaken(now.map(Box::new))),
+                }
+            }
+            _ => Err(error),
+        },
+    }
+}
+
+fn same(now: &NodeIPPool, then: &NodeIPPool) -> bool {
+    now.resource_version() == then.resource_version() && now.uid() == then.uid()
+}
+
+fn guarded(object: &NodeIPPool, status: Value) -> JsonPatch {
+    let test = |path: &[&str], value: Value| {
+        PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
+    };
+    let mut operations = vec![
+        test(&["metadata", "uid"], json!(object.uid())),
+        test(&["metadata", "resourceVersion"], json!(object.resource_version())),
+    ];
+    if let Some(before) = &object.status {
+        operations.push(test(&["status", "sequence"], json!(before.sequence)));
+        if let Some(hold) = &before.hold {
+            operations.push(test(&["status", "hold"], json!(hold)));
+        }
+    }
+    let path = PointerBuf::from_tokens(["status"]);
+    operations.push(PatchOperation::Add(AddOperation { path, value: status }));
+    JsonPatch(operations)
+}

@@ -1,0 +1,170 @@
+//! A policy's status: how far it has come, and which nodes may be reconfigured now.
+//!
+//! `policy::rollout` decides; here its nodes are counted and the outcome is written, guarded by resourceVersion, where
+//! it says something new. Cost: at most one write per change of one of its enactments; none for time that passes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::names::condition::{AVAILABLE, DEGRADED, FALSE, IGNORED, OF_POLICY, PROGRESSING, TRUE, UNKNOWN};
+use crds::names::policy as names;
+use crds::{Condition, NodeNetworkConfigurationPolicy, NodeNetworkConfigurationPolicyStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use policy::claim::{NodeName, NodeUid, PolicyName};
+use policy::rollout::{MaxUnavailable, Part, Rollout, Summary, roll};
+use serde_json::json;
+
+use super::Lead;
+use crate::api::error::{Trouble, trouble};
+
+impl Lead {
+    pub(super) async fn policy(&self, name: &PolicyName) -> Result<(), kube::Error> {
+        let Some((object, nodes, parts)) = self.standing(name) else {
+            return Ok(());
+        };
+        let Some(status) = status(&object, &nodes, &parts) else {
+            return Ok(());
+        };
+        let api: Api<NodeNetworkConfigurationPolicy> = Api::all(self.client.clone());
+        let patch = Patch::Merge(json!({
+            "metadata": {"resourceVersion": object.resource_version()},
+            "status": whole(&status, object.status.as_ref()),
+        }));
+        match api.patch_status(name.as_str(), &PatchParams::default(), &patch).await {
+            Ok(now) => self.known.index().policies.insert(name.clone(), Arc::new(now)),
+            Err(error) => match trouble(&error) {
+                // Another look follows what the watch tells.
+                Trouble::NotFound | Trouble::Conflict => None,
+                _ => return Err(error),
+            },
+        };
+        Ok(())
+    }
+
+    /// The policy, the nodes that it selects and that have an agent, and its enactments on live Nodes.
+    fn standing(
+        &self,
+        name: &PolicyName,
+    ) -> Option<(Arc<NodeNetworkConfigurationPolicy>, BTreeMap<NodeName, bool>, Vec<Part>)> {
+        let index = self.known.index();
+        let object = index.policies.get(name)?.clone();
+        let matches = |labels: &BTreeMap<String, String>| {
+            object.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+        };
+        let reports =
+            |node: &NodeName, uid: &NodeUid| index.states.get(node).is_some_and(|state| state.node_uid == *uid);
+        let nodes = index
+            .nodes
+            .iter()
+            .filter(|(node, known)| matches(&known.labels) && reports(node, &known.uid))
+            .map(|(node, known)| (node.clone(), known.ready))
+            .collect();
+        let parts =
+            index.by_policy.get(name).into_iter().flatten().filter_map(|name| index.enactments.get(name));
+        let live = parts.filter(|known| index.is_live(&known.claims.node, &known.claims.node_uid));
+        let parts = live.map(|known| known.part.clone()).collect();
+        Some((object, nodes, parts))
+    }
+}
+
+/// The status to write, where it says something new.
+fn status(
+    object: &NodeNetworkConfigurationPolicy,
+    nodes: &BTreeMap<NodeName, bool>,
+    parts: &[Part],
+) -> Option<NodeNetworkConfigurationPolicyStatus> {
+    let before = object.status.clone().unwrap_or_default();
+    let generation = object.metadata.generation.unwrap_or_default();
+    let slots = before.unavailable_nodes.iter().map(|(node, since)| (node.as_str().into(), *since)).collect();
+    let Rollout { slots, aborted, summary } =
+        roll(generation, max_unavailable(object.spec.max_unavailable.as_ref()), nodes, parts, &slots);
+    let now = Time(k8s_openapi::jiff::Timestamp::now());
+    let mut counts: BTreeMap<String, i32> = BTreeMap::new();
+    for since in slots.values() {
+        *counts.entry(since.to_string()).or_default() += 1;
+    }
+    let status = NodeNetworkConfigurationPolicyStatus {
+        conditions: conditions(&summary, &before.conditions, &now),
+        unavailable_node_count_map: counts,
+        unavailable_nodes: slots.into_iter().map(|(node, since)| (node.to_string(), since)).collect(),
+        aborted_generation: aborted.then_some(generation),
+        ..before.clone()
+    };
+    (status != before).then_some(status)
+}
+
+/// As a merge patch has it: maps are merged, so what is gone must be named.
+fn whole(
+    status: &NodeNetworkConfigurationPolicyStatus,
+    before: Option<&NodeNetworkConfigurationPolicyStatus>,
+) -> serde_json::Value {
+    let mut value = json!({
+        "conditions": status.conditions,
+        "unavailableNodes": status.unavailable_nodes,
+        "unavailableNodeCountMap": status.unavailable_node_count_map,
+        "abortedGeneration": status.aborted_generation,
+    });
+    for gone in before.into_iter().flat_map(|before| before.unavailable_nodes.keys()) {
+        if !status.unavailable_nodes.contains_key(gone) {
+            value["unavailableNodes"][gone] = serde_json::Value::Null;
+        }
+    }
+    for gone in before.into_iter().flat_map(|before| before.unavailable_node_count_map.keys()) {
+        if !status.unavailable_node_count_map.contains_key(gone) {
+            value["unavailableNodeCountMap"][gone] = serde_json::Value::Null;
+        }
+    }
+    value
+}
+
+fn max_unavailable(spec: Option<&IntOrString>) -> MaxUnavailable {
+    let read = spec.and_then(|spec| match spec {
+        IntOrString::Int(number) => u64::try_from(*number).ok().map(MaxUnavailable::Number),
+        IntOrString::String(text) => MaxUnavailable::from_text(text),
+    });
+    read.unwrap_or(MaxUnavailable::DEFAULT)
+}
+
+/// The four conditions, as kubernetes-nmstate has them: one is True.
+fn conditions(summary: &Summary, before: &[Condition], now: &Time) -> Vec<Condition> {
+    let (holds, reason, message) = match *summary {
+        Summary::Ignored => (IGNORED, names::NO_MATCHING_NODE, names::MESSAGE_NO_MATCHING_NODE.to_owned()),
+        Summary::Degraded { failed, matching, aborted } => {
+            (DEGRADED, names::FAILED, names::message_failed(failed, matching, aborted))
+        }
+        Summary::Progressing { finished, ready, pending, not_ready } => {
+            (PROGRESSING, names::PROGRESSING, names::message_progressing(finished, ready, pending, not_ready))
+        }
+        Summary::Available { available, matching, not_ready } => {
+            (AVAILABLE, names::CONFIGURED, names::message_configured(available, matching, not_ready))
+        }
+    };
+    let mut conditions = Vec::with_capacity(OF_POLICY.len());
+    for type_ in OF_POLICY {
+        let status = match type_ {
+            _ if type_ == holds => TRUE,
+            AVAILABLE | DEGRADED if holds == PROGRESSING => UNKNOWN,
+            _ => FALSE,
+        };
+        let reason = if type_ == PROGRESSING && holds == DEGRADED { names::PROGRESSING } else { reason };
+        let message = if status == TRUE { message.clone() } else { String::new() };
+        let old = before.iter().find(|old| old.type_ == type_);
+        let same = old.filter(|old| old.status == status && old.reason == reason && old.message == message);
+        let since = old.filter(|old| old.status == status).and_then(|old| old.last_transition_time.clone());
+        conditions.push(Condition {
+            type_: type_.to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message,
+            // Time that passes is no news.
+            last_heartbeat_time: same
+                .and_then(|old| old.last_heartbeat_time.clone())
+                .or_else(|| Some(now.clone())),
+            last_transition_time: since.or_else(|| Some(now.clone())),
+        });
+    }
+    conditions
+}

@@ -1,0 +1,446 @@
+//! One look at one pool: hold and rebuild first, then requests, then what nobody holds, then what people see of it.
+//!
+//! Serving works from what is known, under a guard: if somebody wrote first, it is read and served again. Taking
+//! (tend, rebuild, reassert) reads everything afresh after the ledger. Cost: nothing where nothing is to be done; one
+//! write of the pool per batch; three lists where something is taken.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crds::names::annotation::{CONFIRM_RELEASE, HOLD, RESET_POOL};
+use crds::names::{finalizer, label};
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkState};
+use kube::ResourceExt;
+use kube::api::{Api, Patch, PatchParams};
+use policy::claim::{self, Answer, Hold, Ledger, NodeName, PoolName, Time};
+use policy::pool::Barred;
+use serde_json::json;
+
+use super::answers::{self, Landed};
+use super::known::{PoolKnown, Work};
+use super::ledger::{self, Written};
+use super::reading::Reading;
+use super::{Lead, condition};
+use crate::api::error::{Trouble, optional, trouble};
+use crate::api::random;
+use crate::records;
+
+/// How long a deleted pool stays, so that whoever holds an address of it hears of it.
+const GRACE: Time = 60;
+/// A pass is begun anew this often when others keep writing first; then others get a turn.
+const TRIES: usize = 20;
+
+/// What a step of a pass came to.
+enum Step {
+    /// Nothing to do here; on to the next.
+    On,
+    /// Something was written: look again.
+    Again,
+}
+
+/// One pool in one pass.
+struct Look {
+    name: PoolName,
+    known: PoolKnown,
+    ledger: Ledger,
+    barred: Barred,
+    now: Time,
+}
+
+impl Lead {
+    pub(super) async fn pool(&self, name: &PoolName) -> Result<(), kube::Error> {
+        if self.known.index().doubtful.remove(name) {
+            self.read_pool(name).await?;
+        }
+        for _ in 0..TRIES {
+            let Some(look) = self.look(name) else {
+                return self.without_pool(name).await;
+            };
+            match self.step(&look).await? {
+                Step::On => return Ok(()),
+                Step::Again => {}
+            }
+        }
+        self.known.put_off(Work::of_pool(name.clone()), Duration::from_millis(50));
+        Ok(())
+    }
+
+    async fn step(&self, look: &Look) -> Result<Step, kube::Error> {
+        if look.ledger.deleting {
+            return self.ending(look).await;
+        }
+        if !look.known.object.finalizers().iter().any(|one| one == finalizer::RANGE_IN_USE) {
+            return self.begin(look).await;
+        }
+        if look.ledger.hold.is_some() {
+            return self.held(look).await;
+        }
+        if look.ledger.needs_rebuild() {
+            return self.rebuild(look).await;
+        }
+        if let Step::Again = self.serve(look).await? {
+            return Ok(Step::Again);
+        }
+        if let Step::Again = self.tend(look).await? {
+            return Ok(Step::Again);
+        }
+        self.show(look).await
+    }
+
+    /// What is known of a pool, ready to be decided on.
+    fn look(&self, name: &PoolName) -> Option<Look> {
+        let index = self.known.index();
+        let known = index.pools.get(name)?.clone();
+        let ledger = records::pool::read(&known.object, &known.pool).ok()?;
+        let mut barred = Barred::default();
+        index
+            .pools
+            .iter()
+            .filter(|(other, _)| *other != name)
+            .for_each(|(_, other)| barred.pool(&other.pool));
+        Some(Look { name: name.clone(), known, ledger, barred, now: now() })
+    }
+
+    /// No such pool, or none that can be read: what was let go is gone, what is wanted is refused.
+    async fn without_pool(&self, name: &PoolName) -> Result<(), kube::Error> {
+        let (reading, unreadable) = {
+            let index = self.known.index();
+            let unreadable = index.pools.contains_key(name) || index.unreadable.contains_key(name);
+            (Reading::known(&index, name), unreadable)
+        };
+        // A pool that can't be read is there all the same: nobody is told otherwise.
+        if unreadable {
+            return Ok(());
+        }
+        let answers = claim::serve_without_pool(&reading.asked(name, &BTreeSet::new()));
+        self.answer(name, None, &answers).await
+    }
+
+    /// A pool is kept by a finalizer until whoever holds addresses of it could hear that it goes.
+    async fn begin(&self, look: &Look) -> Result<Step, kube::Error> {
+        let mut finalizers = look.known.object.finalizers().to_vec();
+        finalizers.push(finalizer::RANGE_IN_USE.to_owned());
+        self.patch_pool(look, json!({"finalizers": finalizers})).await
+    }
+
+    async fn ending(&self, look: &Look) -> Result<Step, kube::Error> {
+        let since = look.known.object.metadata.deletion_timestamp.as_ref();
+        let since = since.map_or(0, |time| time.0.as_second().unsigned_abs());
+        let over = since.saturating_add(GRACE);
+        let mut finalizers = look.known.object.finalizers().to_vec();
+        let before = finalizers.len();
+        finalizers.retain(|one| one != finalizer::RANGE_IN_USE);
+        if look.now < over {
+            self.later(look, over);
+        } else if finalizers.len() < before {
+            return self.patch_pool(look, json!({"finalizers": finalizers})).await;
+        }
+        // What is let go can still be let go of.
+        self.serve(look).await
+    }
+
+    /// On hold: who holds what is asserted, nothing is given (rule 6).
+    async fn held(&self, look: &Look) -> Result<Step, kube::Error> {
+        let asked = look.known.object.annotations().contains_key(HOLD);
+        let begun = look.known.object.status.as_ref().is_some_and(|status| status.hold.is_some());
+        if !begun {
+            let until = look.now.saturating_add(look.known.pool.quarantine());
+            return self.write(look, &Ledger { hold: Some(Hold { until }), ..look.ledger.clone() }).await;
+        }
+        let until = look.ledger.hold.map_or(0, |hold| hold.until);
+        let Some(reading) = self.reading(look).await? else {
+            return Ok(Step::On);
+        };
+        // While an administrator asks for it, it lasts.
+        let at = if asked { look.now.min(until.saturating_sub(1)) } else { look.now };
+        match claim::reassert(&look.ledger, &look.name, &look.known.pool, &reading.facts(None), at) {
+            Some(next) => self.write(look, &next).await,
+            None => {
+                if !asked {
+                    self.later(look, until.max(look.now + 1));
+                }
+                self.show(look).await
+            }
+        }
+    }
+
+    /// Holders before waiters: an unproven ledger is put together before anything is given of it (rule 5).
+    async fn rebuild(&self, look: &Look) -> Result<Step, kube::Error> {
+        let Some(reading) = self.reading(look).await? else {
+            return Ok(Step::On);
+        };
+        let facts = reading.facts(None);
+        let rebuilt = claim::rebuild(&look.ledger, &look.name, &look.known.pool, &facts, look.now);
+        // A new pool beside one on hold may be of the lost history (rule 6).
+        let others_held = {
+            let index = self.known.index();
+            let held =
+                |known: &PoolKnown| known.object.status.as_ref().is_some_and(|status| status.hold.is_some());
+            index.pools.iter().any(|(name, known)| *name != look.name && held(known))
+        };
+        let fresh = look.ledger.rebuilt_for.is_none() && others_held;
+        let until = look.now.saturating_add(look.known.pool.quarantine());
+        let hold = if fresh { Some(Hold { until }) } else { rebuilt.ledger.hold };
+        let step = self.write(look, &Ledger { hold, ..rebuilt.ledger }).await?;
+        if look.ledger.reset {
+            self.patch_pool_by_name(&look.name, json!({"annotations": {RESET_POOL: null}})).await?;
+        }
+        Ok(step)
+    }
+
+    async fn serve(&self, look: &Look) -> Result<Step, kube::Error> {
+        let mut reading = Reading::known(&self.known.index(), &look.name);
+        let mut later = BTreeSet::new();
+        let served = loop {
+            let asked = reading.asked(&look.name, &later);
+            let served = claim::serve(&look.ledger, &look.known.pool, &look.barred, &asked, look.now);
+            let again: BTreeSet<String> = served
+                .reread
+                .iter()
+                .map(|(uid, _)| uid.to_string())
+                .filter(|uid| !later.contains(uid))
+                .collect();
+            if again.is_empty() {
+                break served;
+            }
+            reading.replace(&self.read_enactments(&again).await?);
+            later.extend(again);
+        };
+        let remembered = {
+            let index = self.known.index();
+            index.sequences.get(look.ledger.pool.as_str()).copied().unwrap_or_default()
+        };
+        if served.went_back || claim::went_back(&look.ledger, remembered) {
+            let until = look.now.saturating_add(look.known.pool.quarantine());
+            return self.write(look, &Ledger { hold: Some(Hold { until }), ..look.ledger.clone() }).await;
+        }
+        let step = match &served.ledger {
+            Some(next) => self.write_then(look, next, &served.answers).await?,
+            None => {
+                self.answer(&look.name, Some(look), &served.answers).await?;
+                Step::On
+            }
+        };
+        Ok(step)
+    }
+
+    /// What lost its holder is set aside, and later freed (rule 4).
+    async fn tend(&self, look: &Look) -> Result<Step, kube::Error> {
+        let known = Reading::known_whole(&self.known.index());
+        let quarantine = look.known.pool.quarantine();
+        let confirmed =
+            look.known.object.annotations().get(CONFIRM_RELEASE).and_then(|count| count.parse().ok());
+        let worth_it = claim::tend(&look.ledger, &known.facts(confirmed), quarantine, look.now);
+        self.wait_for_quarantines(look);
+        self.ask_word(&worth_it.ask_word).await?;
+        if worth_it.ledger.is_none() {
+            return Ok(Step::On);
+        }
+        let Some(reading) = self.reading(look).await? else {
+            return Ok(Step::On);
+        };
+        let tended = claim::tend(&look.ledger, &reading.facts(confirmed), quarantine, look.now);
+        match tended.ledger {
+            Some(next) => self.write(look, &next).await,
+            None => Ok(Step::On),
+        }
+    }
+
+    /// The agents of these nodes are to report anew.
+    async fn ask_word(&self, nodes: &BTreeSet<NodeName>) -> Result<(), kube::Error> {
+        let states: Api<NodeNetworkState> = Api::all(self.client.clone());
+        for node in nodes {
+            if !self.known.ask(node) {
+                continue;
+            }
+            let label = json!({"metadata": {"labels": {label::FORCE_STATE_REFRESH: random::id()}}});
+            let asked = states.patch(node.as_str(), &PatchParams::default(), &Patch::Merge(label)).await;
+            optional(asked)?;
+        }
+        Ok(())
+    }
+
+    fn wait_for_quarantines(&self, look: &Look) {
+        let ends = look.ledger.allocations.values().filter_map(|entry| match &entry.state {
+            claim::EntryState::Held => None,
+            claim::EntryState::Quarantined(quarantine) => Some(quarantine.until),
+        });
+        if let Some(next) = ends.filter(|until| *until > look.now).min() {
+            self.later(look, next);
+        }
+    }
+
+    /// What people see of it: the condition, counts.
+    async fn show(&self, look: &Look) -> Result<Step, kube::Error> {
+        let before = look.known.object.status.clone().unwrap_or_default();
+        let Ok(status) = records::pool::status(&look.ledger, &look.known.pool, &look.barred, &before) else {
+            return Ok(Step::On);
+        };
+        let conditions = self.condition(look, &status);
+        let says = crds::NodeIPPoolStatus { conditions, ..status };
+        if condition::same(&says, &before) {
+            return Ok(Step::On);
+        }
+        self.write(look, &look.ledger).await
+    }
+
+    fn condition(&self, look: &Look, status: &crds::NodeIPPoolStatus) -> Vec<crds::Condition> {
+        let overlaps = {
+            let index = self.known.index();
+            let others = index.pools.iter().filter(|(name, _)| **name != look.name);
+            let overlaps = |(name, other): (&PoolName, &PoolKnown)| {
+                look.known.pool.overlaps(&other.pool).map(|_| name.to_string())
+            };
+            others.filter_map(overlaps).next()
+        };
+        condition::of(&look.ledger, status, overlaps.as_deref(), &condition::timestamp(look.now))
+    }
+
+    async fn write(&self, look: &Look, next: &Ledger) -> Result<Step, kube::Error> {
+        self.write_then(look, next, &[]).await
+    }
+
+    /// The ledger, and then, never before it, the answers that follow from it.
+    async fn write_then(&self, look: &Look, next: &Ledger, answers: &[Answer]) -> Result<Step, kube::Error> {
+        let PoolKnown { object, pool } = &look.known;
+        let next = Ledger { reset: false, ..next.clone() };
+        let conditions = |status: &crds::NodeIPPoolStatus| {
+            self.condition(&Look { ledger: next.clone(), ..look.copy() }, status)
+        };
+        match ledger::write(&self.client, object, pool, &look.barred, &next, conditions).await? {
+            Written::Done(now) => {
+                self.known.fresh_pool(*now);
+                self.answer(&look.name, Some(look), answers).await?;
+                Ok(Step::Again)
+            }
+            Written::Overtaken(Some(now)) => {
+                self.known.fresh_pool(*now);
+                Ok(Step::Again)
+            }
+            Written::Overtaken(None) => {
+                self.known.pool(&crate::api::Change::Gone(object.clone()));
+                Ok(Step::On)
+            }
+            Written::Refused(why) => {
+                super::say(&format!("pool {}: its ledger is refused: {why}", look.name));
+                Ok(Step::On)
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        name: &PoolName,
+        look: Option<&Look>,
+        answers: &[Answer],
+    ) -> Result<(), kube::Error> {
+        if answers.is_empty() {
+            return Ok(());
+        }
+        let objects: Vec<Arc<NodeNetworkConfigurationEnactment>> = {
+            let index = self.known.index();
+            index.enactments.values().map(|known| known.object.clone()).collect()
+        };
+        let object_of = |uid: &str| {
+            objects.iter().find(|object| object.metadata.uid.as_deref() == Some(uid)).map(|object| &**object)
+        };
+        let pool = look.map(|look| &*look.known.pool);
+        let mut failed = None;
+        for landed in answers::write(&self.client, name, pool, answers, object_of).await {
+            match landed {
+                Landed::Done(now) | Landed::Dropped(Some(now)) => self.known.fresh_enactment(*now),
+                Landed::Dropped(None) => {}
+                Landed::Failed(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    async fn read_pool(&self, name: &PoolName) -> Result<(), kube::Error> {
+        let pools: Api<NodeIPPool> = Api::all(self.client.clone());
+        if let Some(object) = optional(pools.get(name.as_str()).await)? {
+            self.known.fresh_pool(object);
+        }
+        Ok(())
+    }
+
+    async fn read_enactments(
+        &self,
+        uids: &BTreeSet<String>,
+    ) -> Result<Vec<Arc<NodeNetworkConfigurationEnactment>>, kube::Error> {
+        let names: Vec<String> = {
+            let index = self.known.index();
+            let wanted =
+                index.enactments.iter().filter(|(_, known)| uids.contains(known.claims.uid.as_str()));
+            wanted.map(|(name, _)| name.clone()).collect()
+        };
+        let api: Api<NodeNetworkConfigurationEnactment> = Api::all(self.client.clone());
+        let mut read = Vec::new();
+        for name in names {
+            read.extend(optional(api.get(&name).await)?.map(Arc::new));
+        }
+        Ok(read)
+    }
+
+    /// Everything afresh; nothing, and saying so, where something can't be read.
+    async fn reading(&self, look: &Look) -> Result<Option<Reading>, kube::Error> {
+        let witnessed = self.known.index().witnessed.clone();
+        let reading = Reading::fresh(&self.client, witnessed).await?;
+        for what in &reading.unreadable {
+            super::say(&format!("pool {}: nothing is taken or rebuilt: {what}", look.name));
+        }
+        Ok(reading.unreadable.is_empty().then_some(reading))
+    }
+
+    async fn patch_pool(&self, look: &Look, metadata: serde_json::Value) -> Result<Step, kube::Error> {
+        let mut metadata = metadata;
+        metadata["resourceVersion"] = json!(look.known.object.resource_version());
+        self.patch_pool_by_name(&look.name, metadata).await
+    }
+
+    async fn patch_pool_by_name(
+        &self,
+        name: &PoolName,
+        metadata: serde_json::Value,
+    ) -> Result<Step, kube::Error> {
+        let pools: Api<NodeIPPool> = Api::all(self.client.clone());
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        match pools.patch(name.as_str(), &PatchParams::default(), &patch).await {
+            Ok(now) => {
+                self.known.fresh_pool(now);
+                Ok(Step::Again)
+            }
+            Err(error) => match trouble(&error) {
+                Trouble::NotFound => Ok(Step::On),
+                Trouble::Conflict => {
+                    self.read_pool(name).await?;
+                    Ok(Step::Again)
+                }
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn later(&self, look: &Look, at: Time) {
+        let wait = Duration::from_secs(at.saturating_sub(look.now).max(1));
+        self.known.put_off(Work::of_pool(look.name.clone()), wait);
+    }
+}
+
+impl Look {
+    fn copy(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            known: self.known.clone(),
+            ledger: self.ledger.clone(),
+            barred: self.barred.clone(),
+            now: self.now,
+        }
+    }
+}
+
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map(|since| since.as_secs()).unwrap_or_default()
+}

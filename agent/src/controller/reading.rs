@@ -1,0 +1,143 @@
+//! What the API server says now, read for a decision that takes something from somebody (rule 4): Nodes, enactments and
+//! what hosts show, all later than the ledger that guards the write.
+//!
+//! Cost: three lists. Only asked for where what is known says that there is something to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crds::{NodeNetworkConfigurationEnactment, NodeNetworkState};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+use policy::claim::{Asked, Enactment, Facts, HostState, NodeName, NodeUid, PoolName};
+
+use super::known::{EnactmentKnown, Index, NodeKnown};
+use crate::records;
+
+/// How many objects a page has.
+const PAGE: u32 = 500;
+
+/// One reading, cached or fresh.
+#[derive(Clone, Default)]
+pub(super) struct Reading {
+    pub(super) uids: BTreeMap<NodeName, NodeUid>,
+    nodes: BTreeMap<NodeName, NodeKnown>,
+    pub(super) enactments: Vec<Enactment>,
+    states: Vec<HostState>,
+    witnessed: BTreeSet<NodeUid>,
+    /// Objects that can't be read: what they hold is not known, so nothing may be taken.
+    pub(super) unreadable: Vec<String>,
+    fresh: bool,
+}
+
+impl Reading {
+    /// What is known. Of enactments only those with claims on this pool.
+    pub(super) fn known(index: &Index, pool: &PoolName) -> Self {
+        let named = index.by_pool.get(pool).into_iter().flatten();
+        let enactments =
+            named.filter_map(|name| index.enactments.get(name)).map(|known| known.claims.clone());
+        Self {
+            enactments: enactments.collect(),
+            nodes: index.nodes.clone(),
+            uids: index.nodes.iter().map(|(name, known)| (name.clone(), known.uid.clone())).collect(),
+            states: index.states.values().cloned().collect(),
+            witnessed: index.witnessed.clone(),
+            unreadable: Vec::new(),
+            fresh: false,
+        }
+    }
+
+    /// What is known, of all enactments.
+    pub(super) fn known_whole(index: &Index) -> Self {
+        let enactments = index.enactments.values().map(|known| known.claims.clone()).collect();
+        Self { enactments, ..Self::known(index, &PoolName::new("")) }
+    }
+
+    /// What the API server says.
+    pub(super) async fn fresh(client: &Client, witnessed: BTreeSet<NodeUid>) -> Result<Self, kube::Error> {
+        let mut reading = Self { witnessed, fresh: true, ..Self::default() };
+        // States and enactments before Nodes: what a Node made meanwhile is not taken for a dead one's.
+        for state in list::<NodeNetworkState>(client).await? {
+            match records::state::shown(&state) {
+                Ok(shown) => reading.states.push(shown),
+                Err(why) => reading.unreadable.push(format!("NodeNetworkState {}: {why}", state.name_any())),
+            }
+        }
+        for object in list::<NodeNetworkConfigurationEnactment>(client).await? {
+            match records::enactment::read(&object) {
+                Ok(claims) => reading.enactments.push(claims),
+                // Without claims there is nothing of ours in it: kubernetes-nmstate's, say.
+                Err(_) if object.status.as_ref().is_none_or(|status| status.ippool.is_empty()) => {}
+                Err(why) => reading
+                    .unreadable
+                    .push(format!("NodeNetworkConfigurationEnactment {}: {why}", object.name_any())),
+            }
+        }
+        for node in list::<Node>(client).await? {
+            let known = NodeKnown::of(&node);
+            reading.uids.insert(node.name_any().as_str().into(), known.uid.clone());
+            reading.nodes.insert(node.name_any().as_str().into(), known);
+        }
+        Ok(reading)
+    }
+
+    /// These enactments as they are now, in place of what was known of them.
+    pub(super) fn replace(&mut self, later: &[Arc<NodeNetworkConfigurationEnactment>]) {
+        for known in later.iter().filter_map(EnactmentKnown::of) {
+            self.enactments.retain(|old| old.uid != known.claims.uid);
+            self.enactments.push(known.claims);
+        }
+    }
+
+    pub(super) fn facts(&self, confirmed: Option<usize>) -> Facts<'_> {
+        Facts {
+            nodes: &self.uids,
+            enactments: self.enactments.iter().collect(),
+            states: self.states.iter().collect(),
+            witnessed: &self.witnessed,
+            confirmed,
+        }
+    }
+
+    /// The requests to a pool. `later`: which of them were read after the ledger.
+    pub(super) fn asked<'a>(&'a self, pool: &PoolName, later: &BTreeSet<String>) -> Vec<Asked<'a>> {
+        static NO_LABELS: BTreeMap<String, String> = BTreeMap::new();
+        let slots = self.enactments.iter().flat_map(|own| own.slots.keys().map(move |key| (own, key)));
+        slots
+            .filter(|(_, key)| key.pool == *pool)
+            .map(|(enactment, key)| {
+                let node = self.nodes.get(&enactment.node).filter(|node| node.uid == enactment.node_uid);
+                Asked {
+                    enactment,
+                    key,
+                    labels: node.map_or(&NO_LABELS, |node| &node.labels),
+                    live: node.is_some(),
+                    ready: node.is_some_and(|node| node.ready),
+                    fresh: self.fresh || later.contains(enactment.uid.as_str()),
+                }
+            })
+            .collect()
+    }
+}
+
+async fn list<K>(client: &Client) -> Result<Vec<K>, kube::Error>
+where
+    K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+        + Clone
+        + serde::de::DeserializeOwned
+        + std::fmt::Debug,
+    K::DynamicType: Default,
+{
+    let api: Api<K> = Api::all(client.clone());
+    let mut params = ListParams::default().limit(PAGE);
+    let mut all = Vec::new();
+    loop {
+        let page = api.list(&params).await?;
+        all.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params.continue_token = Some(token),
+            None => return Ok(all),
+        }
+    }
+}

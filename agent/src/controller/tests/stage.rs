@@ -1,0 +1,183 @@
+//! An API, a controller, and the writes that hosts would make.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Client, ResourceExt};
+use policy::rollout::Standing;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::{embedded, records};
+
+pub(super) struct Stage {
+    client: Client,
+    controller: JoinHandle<()>,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.controller.abort();
+    }
+}
+
+impl Stage {
+    pub(super) async fn new() -> Self {
+        let client = embedded::Api::in_memory().client();
+        let controller = tokio::spawn(crate::controller::lead(client.clone()));
+        Self { client, controller }
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::all(self.client.clone())
+    }
+
+    async fn create<K>(&self, object: Value) -> K
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + Debug,
+        K::DynamicType: Default,
+    {
+        let object: K = serde_json::from_value(object).unwrap();
+        self.api().create(&PostParams::default(), &object).await.unwrap()
+    }
+
+    pub(super) async fn pool(&self, name: &str, spec: Value) {
+        self.create::<NodeIPPool>(json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+
+    pub(super) async fn policy(&self, name: &str, spec: Value) {
+        self.create::<NodeNetworkConfigurationPolicy>(json!({"metadata": {"name": name}, "spec": spec}))
+            .await;
+    }
+
+    /// A Node that is Ready, with an agent that reports.
+    pub(super) async fn host(&self, name: &str) {
+        let node: Node = self.create(json!({"metadata": {"name": name}})).await;
+        let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+        self.api::<Node>().patch_status(name, &PatchParams::default(), &Patch::Merge(ready)).await.unwrap();
+        let uid = node.uid().unwrap();
+        let metadata = records::state::metadata(&name.into(), &uid.as_str().into());
+        self.create::<NodeNetworkState>(json!({"metadata": metadata})).await;
+        self.reports(name).await;
+    }
+
+    async fn reports(&self, name: &str) {
+        let stamp = json!({"status": {"stamp": crate::api::random::id()}});
+        self.api::<NodeNetworkState>()
+            .patch_status(name, &PatchParams::default(), &Patch::Merge(stamp))
+            .await
+            .unwrap();
+    }
+
+    pub(super) async fn delete_node(&self, name: &str) {
+        self.api::<Node>().delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    async fn enactment(&self, node: &str, policy: &str) -> String {
+        let name = crds::names::enactment_name(node, policy);
+        if self.api::<NodeNetworkConfigurationEnactment>().get_opt(&name).await.unwrap().is_none() {
+            let uid = self.api::<Node>().get(node).await.unwrap().uid().unwrap();
+            let metadata =
+                records::enactment::metadata(&node.into(), &uid.as_str().into(), &policy.into()).unwrap();
+            self.create::<NodeNetworkConfigurationEnactment>(json!({"metadata": metadata})).await;
+        }
+        name
+    }
+
+    async fn patch_enactment(&self, node: &str, policy: &str, status: Value) {
+        let name = self.enactment(node, policy).await;
+        let patch = Patch::Merge(json!({"status": status}));
+        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        api.patch_status(&name, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    pub(super) async fn asks(&self, node: &str, policy: &str, pool: &str, capture: &str, id: &str) {
+        let request = json!({"ippool": {pool: {"requests": {capture: {"id": id, "want": true}}}}});
+        self.patch_enactment(node, policy, request).await;
+    }
+
+    pub(super) async fn lets_go(&self, node: &str, policy: &str, pool: &str, capture: &str) {
+        let request = json!({"ippool": {pool: {"requests": {capture: {"want": false}}}}});
+        self.patch_enactment(node, policy, request).await;
+    }
+
+    pub(super) async fn stands(&self, node: &str, policy: &str, standing: Standing) {
+        let now = k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(k8s_openapi::jiff::Timestamp::now());
+        let conditions = records::standing::write(standing, "", &[], &now);
+        self.patch_enactment(node, policy, json!({"policyGeneration": 1, "conditions": conditions})).await;
+    }
+
+    /// Until the object is there and as waited for; what is waited for takes milliseconds, quarantines seconds.
+    async fn until<K>(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + Debug,
+        K::DynamicType: Default,
+    {
+        let mut last = Value::Null;
+        let waited = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                if let Some(object) = self.api::<K>().get_opt(name).await.unwrap() {
+                    last = serde_json::to_value(object).unwrap();
+                    if holds(&last) {
+                        return;
+                    }
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        if waited.await.is_err() {
+            panic!("{name} is never {what}: {last:#}");
+        }
+        last
+    }
+
+    pub(super) async fn until_pool(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.until::<NodeIPPool>(name, what, holds).await
+    }
+
+    pub(super) async fn until_policy(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.until::<NodeNetworkConfigurationPolicy>(name, what, holds).await
+    }
+
+    pub(super) async fn until_enactment(
+        &self,
+        node: &str,
+        policy: &str,
+        what: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let name = crds::names::enactment_name(node, policy);
+        self.until::<NodeNetworkConfigurationEnactment>(&name, what, holds).await
+    }
+
+    pub(super) async fn until_granted(&self, node: &str, policy: &str, pool: &str, capture: &str) -> Value {
+        let grant = |own: &Value| own["status"]["ippool"][pool]["grants"][capture].clone();
+        grant(&self.until_enactment(node, policy, "granted", |own| !grant(own).is_null()).await)
+    }
+
+    pub(super) async fn until_no_enactment(&self, node: &str, policy: &str) {
+        let name = crds::names::enactment_name(node, policy);
+        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        let waited = tokio::time::timeout(Duration::from_secs(60), async {
+            while api.get_opt(&name).await.unwrap().is_some() {
+                tokio::task::yield_now().await;
+            }
+        });
+        waited.await.expect("it goes");
+    }
+}
