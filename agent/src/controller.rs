@@ -7,11 +7,11 @@
 //! Costs: a batch of claims on one pool is one write of that pool, however many they are, and one small patch per
 //! enactment, so many at a time ([`answers::AT_ONCE`]); a pass that finds nothing to do writes nothing.
 
-mod answers;
+pub(crate) mod answers;
 mod condition;
 mod finish;
 mod known;
-mod ledger;
+pub(crate) mod ledger;
 mod policies;
 mod pools;
 mod reading;

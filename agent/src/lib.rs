@@ -13,6 +13,7 @@ pub mod kernel;
 mod ledger;
 pub mod netlink;
 pub mod netns;
+pub mod node;
 mod pools;
 pub mod records;
 pub mod transaction;

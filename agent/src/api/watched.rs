@@ -95,6 +95,16 @@ where
         self.read().values().cloned().collect()
     }
 
+    /// Takes in what was just read or written, without waiting for the watch to tell.
+    pub fn note(&self, object: K) {
+        put(&self.objects, Arc::new(object));
+    }
+
+    /// It was just seen that there is no such object.
+    pub fn forget(&self, name: &str) {
+        self.objects.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+
     pub fn link(&self) -> Link {
         self.link.borrow().clone()
     }
@@ -212,7 +222,7 @@ where
                 Some(Ok(WatchEvent::Added(object) | WatchEvent::Modified(object))) => {
                     object.resource_version().unwrap_or_default().clone_into(from);
                     let object = Arc::new(object);
-                    self.write().insert(name(&*object), object.clone());
+                    put(&self.objects, object.clone());
                     (self.tell)(Change::Put(object));
                 }
                 Some(Ok(WatchEvent::Deleted(object))) => {
@@ -230,6 +240,17 @@ where
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Arc<K>>> {
         self.objects.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Unless a later version is known: what we wrote ourselves is known before the watch tells of what was before it.
+fn put<K: Resource>(objects: &Objects<K>, object: Arc<K>) {
+    let mut objects = objects.write().unwrap_or_else(PoisonError::into_inner);
+    let version = |object: &K| object.resource_version().and_then(|version| version.parse::<u64>().ok());
+    let later = |known: &Arc<K>| known.uid() == object.uid() && version(known) > version(&object);
+    let name = name(&*object);
+    if !objects.get(&name).is_some_and(later) {
+        objects.insert(name, object);
     }
 }
 

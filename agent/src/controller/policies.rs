@@ -54,8 +54,9 @@ impl Lead {
         let matches = |labels: &BTreeMap<String, String>| {
             object.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
         };
-        let reports =
-            |node: &NodeName, uid: &NodeUid| index.states.get(node).is_some_and(|state| state.node_uid == *uid);
+        let reports = |node: &NodeName, uid: &NodeUid| {
+            index.states.get(node).is_some_and(|state| state.node_uid == *uid)
+        };
         let nodes = index
             .nodes
             .iter()

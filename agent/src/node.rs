@@ -1,0 +1,239 @@
+//! The agent: one loop per host, from policies to addresses on its NICs.
+//!
+//! Level-triggered: whatever wakes it (an object that changed, the kernel, a time that is over), it looks at everything and
+//! does one thing after the other until nothing is left: what `policy::claim` says of claims, then what `policy::enact`
+//! says of each policy that selects this node, in name order. Decisions are theirs; here they are carried out.
+//!
+//! It writes only what is its own: its enactments and its NodeNetworkState, each write guarded by what was read. Agents
+//! don't watch pools.
+//!
+//! Costs: at rest four watches and nothing else, no netlink message either. A claim: two writes of the enactment, one of
+//! the report, one read of the pool, two of the journal; a policy applied: three writes of its enactment's status.
+
+mod act;
+mod enact;
+mod journal;
+mod kernel;
+mod look;
+mod report;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+use kube::api::{Api, ListParams};
+use policy::claim::{Host, NodeName, PolicyName, Time};
+use tokio::sync::Notify;
+
+use crate::api::Watched;
+use crate::netlink::Observation;
+use crate::netns::Namespace;
+use enact::Tried;
+use journal::Book;
+use kernel::Kernel;
+
+pub use journal::JournalError;
+pub use kernel::HostError;
+
+/// How long to wait after the API was away, or a write was overtaken.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Which host, and where it keeps what.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub node: String,
+    pub namespace: Namespace,
+    pub state_dir: PathBuf,
+}
+
+/// Why an agent can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Host(#[from] HostError),
+    #[error("{0}")]
+    Api(#[from] kube::Error),
+}
+
+/// The agent of one host.
+pub struct Agent {
+    name: NodeName,
+    client: Client,
+    kernel: Kernel,
+    book: Book,
+    host: Host,
+    objects: Objects,
+    woken: Arc<Woken>,
+    /// What the kernel was last seen to be, and at which count of its changes.
+    seen: Option<(u64, Observation)>,
+    tried: BTreeMap<PolicyName, Tried>,
+    /// What was asked for by the label that asks for a report, when this agent last reported.
+    refreshed: Option<String>,
+    stopping: Arc<AtomicBool>,
+}
+
+/// What is watched.
+struct Objects {
+    policies: Watched<NodeNetworkConfigurationPolicy>,
+    enactments: Watched<NodeNetworkConfigurationEnactment>,
+    node: Watched<Node>,
+    state: Watched<NodeNetworkState>,
+}
+
+/// What wakes the loop.
+#[derive(Default)]
+struct Woken {
+    notify: Notify,
+    /// Changes of the kernel so far.
+    kernel: AtomicU64,
+}
+
+impl Woken {
+    fn kernel(&self) {
+        self.kernel.fetch_add(1, Ordering::SeqCst);
+        self.notify.notify_one();
+    }
+}
+
+impl Objects {
+    fn start(client: &Client, node: &str, woken: &Arc<Woken>) -> Self {
+        let wake = || woken.clone();
+        let own = || ListParams::default().fields(&format!("metadata.name={node}"));
+        let labelled = ListParams::default().labels(&format!("{}={node}", crds::names::label::NODE));
+        let (policies, enactments, nodes, state) = (wake(), wake(), wake(), wake());
+        Self {
+            policies: Watched::start(Api::all(client.clone()), ListParams::default(), move |_| {
+                policies.notify.notify_one();
+            }),
+            enactments: Watched::start(Api::all(client.clone()), labelled, move |_| {
+                enactments.notify.notify_one();
+            }),
+            node: Watched::start(Api::all(client.clone()), own(), move |_| nodes.notify.notify_one()),
+            state: Watched::start(Api::all(client.clone()), own(), move |_| state.notify.notify_one()),
+        }
+    }
+
+    async fn started(&self) {
+        self.node.started().await;
+        self.state.started().await;
+        self.enactments.started().await;
+        self.policies.started().await;
+    }
+}
+
+impl Agent {
+    /// Opens the host and its journal. Nothing is touched yet.
+    pub fn open(client: Client, settings: Settings) -> Result<Self, NodeError> {
+        let book = Book::open(&settings.state_dir, &settings.node)?;
+        if let Some(aside) = &book.damaged {
+            say(&format!("{}: the journal can't be read and is kept at {}", settings.node, aside.display()));
+        }
+        let woken = Arc::new(Woken::default());
+        let tell = woken.clone();
+        let kernel = Kernel::start(&settings.namespace, settings.state_dir.clone(), move || tell.kernel())?;
+        Ok(Self {
+            name: NodeName::new(settings.node.as_str()),
+            host: Host { journal: book.claims(), memory: Default::default() },
+            objects: Objects::start(&client, &settings.node, &woken),
+            kernel,
+            book,
+            client,
+            woken,
+            seen: None,
+            tried: BTreeMap::new(),
+            refreshed: None,
+            stopping: Arc::default(),
+        })
+    }
+
+    /// Whoever sets it ends the loop, and reverts what is under way.
+    pub fn stopping(&self) -> Arc<AtomicBool> {
+        self.stopping.clone()
+    }
+
+    /// Works until told to stop.
+    pub async fn run(&mut self) -> Result<(), NodeError> {
+        self.kernel.recover().await?;
+        tokio::select! {
+            () = self.objects.started() => {}
+            () = tokio::time::sleep(Duration::from_secs(3)) => {}
+        }
+        while !self.stopping.load(Ordering::SeqCst) {
+            let woken = self.woken.clone();
+            let wait = match self.pass().await {
+                Ok(until) => until.map(|until| Duration::from_secs(until.saturating_sub(now()).max(1))),
+                Err(NodeError::Api(error)) => {
+                    say(&format!("{}: {error}; trying again", self.name));
+                    Some(AGAIN)
+                }
+                Err(error) => {
+                    say(&format!("{}: {error}", self.name));
+                    Some(Duration::from_secs(5))
+                }
+            };
+            let wait = wait.unwrap_or(Duration::from_secs(3600));
+            // Nothing by then is nothing wrong.
+            let _ = tokio::time::timeout(wait, woken.notify.notified()).await;
+        }
+        Ok(())
+    }
+
+    /// Does all there is to do; when to look again, if nothing wakes it before.
+    async fn pass(&mut self) -> Result<Option<Time>, NodeError> {
+        loop {
+            if self.stopping.load(Ordering::SeqCst) {
+                return Ok(None);
+            }
+            self.observe().await?;
+            if self.claims().await? {
+                continue;
+            }
+            match self.policies().await? {
+                enact::Did::Something => {}
+                enact::Did::Nothing { until } => return Ok(until),
+            }
+        }
+    }
+
+    /// Looks at the kernel, if it changed since.
+    async fn observe(&mut self) -> Result<(), NodeError> {
+        let count = self.woken.kernel.load(Ordering::SeqCst);
+        if self.seen.as_ref().is_none_or(|(then, _)| *then != count) {
+            let seen = self.kernel.observe().await?;
+            self.seen = Some((count, seen));
+        }
+        Ok(())
+    }
+
+    fn observation(&self) -> Option<&Observation> {
+        self.seen.as_ref().map(|(_, seen)| seen)
+    }
+
+    /// Every address on a NIC.
+    fn addresses(&self) -> BTreeSet<IpAddr> {
+        let links = self.observation().into_iter().flat_map(|seen| seen.state.links.values());
+        links
+            .flat_map(|link| link.ipv4.addresses.iter().chain(&link.ipv6.addresses))
+            .map(|address| address.ip)
+            .collect()
+    }
+}
+
+fn now() -> Time {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map(|since| since.as_secs()).unwrap_or_default()
+}
+
+/// Nobody listening is no reason to stop.
+fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,293 @@
+//! Carrying out what `policy::claim` says: one action after the other, each told back.
+
+use std::collections::BTreeSet;
+
+use crds::names::finalizer;
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use policy::claim::{
+    self, Action, ClaimKey, Inheritance, Lease, NodeUid, Outcome, PolicyName, Request, RequestId, Seen, Slot,
+    SlotKey,
+};
+use policy::pool::{Barred, Pool, PoolSpec};
+use policy::rollout::Standing;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Agent, NodeError, now};
+use crate::api::error::{Trouble, optional, trouble};
+use crate::api::random;
+use crate::controller::ledger::{self, Written};
+use crate::records;
+
+impl Agent {
+    /// Does the next thing about claims; whether there was one.
+    pub(super) async fn claims(&mut self) -> Result<bool, NodeError> {
+        let node = self.node_seen().await;
+        let selected = self.selected();
+        let policies: BTreeSet<PolicyName> = selected.iter().map(|one| one.name.clone()).collect();
+        let wants = self.wants(&selected);
+        let enactments = self.enactments();
+        let nic = self.pooled(&enactments);
+        let state = self.objects.state.get(self.name.as_str());
+        let said = state.as_ref().and_then(|state| records::state::said(state).ok());
+        let fresh_id = RequestId::new(random::id());
+        let action = self.host.next(&Seen {
+            now: now(),
+            node: &node,
+            ready: self.is_ready(),
+            selected: &policies,
+            wants: &wants,
+            // Policies are put on the NIC whole, by what `policy::enact` says of them.
+            waits: &policies,
+            enactments: &enactments,
+            state: said.as_ref(),
+            refresh: state.as_ref().is_some_and(|state| self.asks_for_report(state)),
+            nic: &nic,
+            fresh_id: &fresh_id,
+        });
+        let Some(action) = action else {
+            return Ok(false);
+        };
+        let Some(outcome) = self.act(&action).await? else {
+            return Ok(true);
+        };
+        self.done(&action, &outcome)?;
+        Ok(true)
+    }
+
+    /// Takes in how an action went, and journals what follows from it.
+    fn done(&mut self, action: &Action, outcome: &Outcome) -> Result<(), NodeError> {
+        let after = self.host.after(action, outcome);
+        self.host.done(action, outcome, now());
+        if let Some(follow_up @ Action::Journal { .. }) = after {
+            self.journal(&follow_up)?;
+            self.host.done(&follow_up, &Outcome::Done, now());
+        }
+        Ok(())
+    }
+
+    fn journal(&mut self, action: &Action) -> Result<(), NodeError> {
+        if let Action::Journal { key, record } = action {
+            self.book.write_claim(key, record.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// `None`: it came to nothing, since somebody else wrote first; look again.
+    async fn act(&mut self, action: &Action) -> Result<Option<Outcome>, NodeError> {
+        match action {
+            Action::Journal { .. } => self.journal(action)?,
+            Action::Announce { .. } => {}
+            // Never asked for: every policy waits.
+            Action::AddToNic { .. } => return Ok(None),
+            Action::RemoveFromNic { ips } => {
+                self.kernel.remove(ips.iter().copied().collect()).await?;
+                self.woken.kernel();
+            }
+            Action::Report { node_uid, shows } => {
+                if !self.report(node_uid, shows).await? {
+                    return Ok(None);
+                }
+            }
+            Action::Confirm { key, lease } => return Ok(Some(self.confirm(key, lease).await?)),
+            Action::Inherit { key, id, lease, node_uid } => {
+                return Ok(Some(self.inherit(key, id, lease, node_uid).await?));
+            }
+            Action::CreateEnactment { policy, node_uid, slots } => {
+                self.create(policy, node_uid, slots).await?;
+            }
+            Action::WriteRequests { policy, requests } => {
+                let patch = requests.iter().map(|(key, request)| asks(key, Some(request)));
+                return self.write_slots(policy, merged(patch)).await;
+            }
+            Action::RemoveSlot { key } => {
+                return self.write_slots(&key.policy, asks(&key.slot(), None)).await;
+            }
+            Action::DropEnactment { policy, node_uid } => self.drop_enactment(policy, node_uid).await?,
+        }
+        Ok(Some(Outcome::Done))
+    }
+
+    async fn confirm(&self, key: &ClaimKey, lease: &Lease) -> Result<Outcome, NodeError> {
+        let ledger = self
+            .read_pool(key.pool.as_str())
+            .await?
+            .and_then(|(object, pool)| records::pool::read(&object, &pool).ok());
+        let id = self.host.journal.get(key).map(|record| &record.id);
+        Ok(Outcome::Backed(id.is_some_and(|id| claim::confirms(ledger.as_ref(), id, lease))))
+    }
+
+    async fn inherit(
+        &self,
+        key: &ClaimKey,
+        id: &RequestId,
+        lease: &Lease,
+        uid: &NodeUid,
+    ) -> Result<Outcome, NodeError> {
+        let read = self.read_pool(key.pool.as_str()).await?;
+        let Some((object, pool)) = read else { return Ok(Outcome::Asserted) };
+        let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Outcome::Asserted) };
+        Ok(match claim::inherit(&ledger, id, lease, uid) {
+            Inheritance::Write(next) => {
+                let object = Arc::new(object);
+                let keep = |status: &crds::NodeIPPoolStatus| status.conditions.clone();
+                // Whatever came of it is seen at the next look.
+                match ledger::write(&self.client, &object, &pool, &Barred::default(), &next, keep).await? {
+                    Written::Done(_) | Written::Overtaken(_) => Outcome::Done,
+                    Written::Refused(_) => Outcome::Asserted,
+                }
+            }
+            Inheritance::Done => Outcome::Inherited,
+            Inheritance::Lost => Outcome::NotOurs,
+            Inheritance::NotNow => Outcome::Asserted,
+        })
+    }
+
+    /// The pool as the API server has it now (rule 9).
+    async fn read_pool(&self, name: &str) -> Result<Option<(NodeIPPool, Pool)>, NodeError> {
+        let pools: Api<NodeIPPool> = Api::all(self.client.clone());
+        let Some(object) = optional(pools.get(name).await)? else { return Ok(None) };
+        let spec = serde_json::to_value(&object.spec).unwrap_or_default();
+        let pool = PoolSpec::from_spec(name, &spec).ok().and_then(|spec| Pool::new(&spec).ok());
+        Ok(pool.map(|pool| (object, pool)))
+    }
+
+    fn enactment_api(&self) -> Api<NodeNetworkConfigurationEnactment> {
+        Api::all(self.client.clone())
+    }
+
+    pub(super) fn enactment_name(&self, policy: &PolicyName) -> String {
+        crds::names::enactment_name(self.name.as_str(), policy.as_str())
+    }
+
+    /// Makes an enactment, with the finalizer that keeps it while it holds addresses.
+    pub(super) async fn create(
+        &self,
+        policy: &PolicyName,
+        uid: &NodeUid,
+        slots: &BTreeMap<SlotKey, Slot>,
+    ) -> Result<(), NodeError> {
+        let Ok(metadata) = records::enactment::metadata(&self.name, uid, policy) else { return Ok(()) };
+        let object = NodeNetworkConfigurationEnactment { metadata, ..Default::default() };
+        let api = self.enactment_api();
+        let made = match api.create(&PostParams::default(), &object).await {
+            Ok(made) => made,
+            // Made by us before, or by a namesake: the next look tells.
+            Err(error) if trouble(&error) == Trouble::Exists => return self.reread(policy).await,
+            Err(error) => return Err(error.into()),
+        };
+        let requests = slots.iter().filter_map(|(key, slot)| Some(asks(key, Some(slot.request.as_ref()?))));
+        let conditions = records::standing::write(Standing::Unknown, "", &[], &timestamp());
+        let mut status = merged(requests);
+        status["conditions"] = json!(conditions);
+        self.objects.enactments.note(made);
+        self.write_status(policy, status).await.map(drop)
+    }
+
+    async fn write_slots(&self, policy: &PolicyName, status: Value) -> Result<Option<Outcome>, NodeError> {
+        Ok(self.write_status(policy, status).await?.then_some(Outcome::Done))
+    }
+
+    /// Writes part of an own enactment's status, if it is still what was read. Whether it is written.
+    pub(super) async fn write_status(&self, policy: &PolicyName, status: Value) -> Result<bool, NodeError> {
+        let name = self.enactment_name(policy);
+        let Some(own) = self.objects.enactments.get(&name) else { return Ok(false) };
+        let metadata = json!({"resourceVersion": own.resource_version(), "uid": own.uid()});
+        let patch = Patch::Merge(json!({"metadata": metadata, "status": status}));
+        match self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await {
+            Ok(written) => {
+                self.objects.enactments.note(written);
+                Ok(true)
+            }
+            Err(error) => match trouble(&error) {
+                Trouble::Conflict | Trouble::NotFound => {
+                    self.reread(policy).await?;
+                    Ok(false)
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
+    /// What there is now, without waiting for the watch.
+    async fn reread(&self, policy: &PolicyName) -> Result<(), NodeError> {
+        let read = optional(self.enactment_api().get(&self.enactment_name(policy)).await)?;
+        match read {
+            Some(now) => self.objects.enactments.note(now),
+            None => self.objects.enactments.forget(&self.enactment_name(policy)),
+        }
+        Ok(())
+    }
+
+    async fn drop_enactment(&self, policy: &PolicyName, uid: &NodeUid) -> Result<(), NodeError> {
+        let name = self.enactment_name(policy);
+        let Some(own) = self.objects.enactments.get(&name) else { return Ok(()) };
+        let is_meant = records::enactment::read(&own).is_ok_and(|claims| claims.node_uid == *uid);
+        if !is_meant {
+            return Ok(());
+        }
+        let mut finalizers = own.finalizers().to_vec();
+        finalizers.retain(|one| one != finalizer::ADDRESSES);
+        let metadata = json!({"resourceVersion": own.resource_version(), "finalizers": finalizers});
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        let gone = match self.enactment_api().patch(&name, &PatchParams::default(), &patch).await {
+            Ok(_) => {
+                let exactly = Preconditions { uid: own.uid(), resource_version: None };
+                let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
+                self.enactment_api().delete(&name, &params).await.map(drop)
+            }
+            Err(error) => Err(error),
+        };
+        match gone {
+            Ok(()) => self.reread(policy).await,
+            Err(error) => match trouble(&error) {
+                Trouble::NotFound | Trouble::Conflict => self.reread(policy).await,
+                _ => Err(error.into()),
+            },
+        }
+    }
+}
+
+/// A merge patch of a status that sets one request, or removes its slot. What a request no longer has is named.
+fn asks(key: &SlotKey, request: Option<&Request>) -> Value {
+    let (pool, capture) = (key.pool.as_str(), key.capture.as_str());
+    let Some(request) = request else {
+        return json!({"ippool": {pool: {
+            "requests": {capture: null}, "grants": {capture: null}, "refused": {capture: null}, "allocated": null,
+        }}});
+    };
+    let mut value = json!({"holds": null, "declined": null, "literal": null});
+    if let Ok(Value::Object(fields)) =
+        records::enactment::request(&key.pool, &key.capture, request).map(|request| json!(request))
+    {
+        for (field, content) in fields {
+            value[field] = content;
+        }
+    }
+    json!({"ippool": {pool: {"requests": {capture: value}}}})
+}
+
+/// Several patches as one.
+fn merged(patches: impl Iterator<Item = Value>) -> Value {
+    fn add(into: &mut Value, from: Value) {
+        match (into, from) {
+            (Value::Object(into), Value::Object(from)) => {
+                for (key, value) in from {
+                    add(into.entry(key).or_insert(Value::Object(Default::default())), value);
+                }
+            }
+            (into, from) => *into = from,
+        }
+    }
+    patches.fold(json!({}), |mut all, patch| {
+        add(&mut all, patch);
+        all
+    })
+}
+
+pub(super) fn timestamp() -> k8s_openapi::apimachinery::pkg::apis::meta::v1::Time {
+    k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(k8s_openapi::jiff::Timestamp::now())
+}

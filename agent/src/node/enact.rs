@@ -1,0 +1,389 @@
+//! Carrying out what `policy::enact` says of each policy: conditions written, states applied, failures counted.
+//!
+//! A policy that was looked at and needed nothing is not looked at again before it, its enactment, its slot, its claims or the
+//! kernel changed: with hundreds of policies a pass costs what changed.
+
+use std::collections::BTreeMap;
+
+use crds::names::enactment as names;
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+use policy::capture::{Granted, GrantedAddress, Grants, read_cached};
+use policy::claim::{NodeSeen, Phase, PolicyName, Time};
+use policy::enact::{Next, Prospect, Retries, Said, View, next};
+use policy::plan::{Plan, plan_document};
+use policy::rollout::Standing;
+use policy::state::default_port_vlans;
+use policy::template::{Rendered, render};
+use serde_json::{Value, json};
+
+use super::look::{Selected, captured};
+use super::{Agent, NodeError, now};
+use crate::records;
+
+/// What one look at the policies came to.
+pub(super) enum Did {
+    Something,
+    Nothing { until: Option<Time> },
+}
+
+/// What this process has tried at a policy.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tried {
+    generation: i64,
+    desired: Value,
+    retry_at: Option<Time>,
+    gave_up: bool,
+    /// Repairs in a row: who fights is given ever more time.
+    repairs: u32,
+    repaired_at: Time,
+    /// What was last looked at and needed nothing.
+    rested: Option<Print>,
+}
+
+/// What a look depends on.
+type Print = (Option<String>, Option<String>, u64, usize);
+
+/// A repair after this long is no fight.
+const PEACE: Time = 60;
+
+/// A policy with what it comes to on this host.
+struct Outlook {
+    prospect: Prospect,
+    rendered: Option<Rendered>,
+    desired: Value,
+}
+
+impl Agent {
+    /// Looks at each policy in name order, and does the first thing there is to do.
+    pub(super) async fn policies(&mut self) -> Result<Did, NodeError> {
+        let NodeSeen::Is(uid) = self.node_seen().await else {
+            return self.offline().await;
+        };
+        let selected = self.selected();
+        self.forget_unselected(&selected)?;
+        let mut until: Option<Time> = None;
+        for one in &selected {
+            if one.enactment.is_none() {
+                self.create(&one.name, &uid, &BTreeMap::new()).await?;
+                return Ok(Did::Something);
+            }
+            match self.policy(one).await? {
+                Did::Something => return Ok(Did::Something),
+                Did::Nothing { until: wait } => until = [until, wait].into_iter().flatten().min(),
+            }
+        }
+        // What else changed on the host is news, too.
+        if !self.is_reported() && self.host.memory.reported {
+            self.host.memory.reported = false;
+            return Ok(Did::Something);
+        }
+        Ok(Did::Nothing { until })
+    }
+
+    /// Without the API what was last good is kept so.
+    async fn offline(&mut self) -> Result<Did, NodeError> {
+        for (policy, desired) in self.book.enacted().clone() {
+            let Some(seen) = self.observation() else { break };
+            if plan_document(&seen.state, &desired).is_ok_and(|plan| !plan.is_empty()) {
+                let tried = self.tried.entry(policy.clone()).or_default();
+                if tried.retry_at.is_some_and(|at| at > now()) {
+                    continue;
+                }
+                tried.retry_at = Some(now() + 5);
+                if let Err(error) = self.apply(desired).await {
+                    super::say(&format!("{}: policy {policy}: {error}", self.name));
+                }
+                return Ok(Did::Something);
+            }
+        }
+        Ok(Did::Nothing { until: Some(now() + 5) })
+    }
+
+    fn forget_unselected(&mut self, selected: &[Selected]) -> Result<(), NodeError> {
+        let known: Vec<PolicyName> = self.book.enacted().keys().cloned().collect();
+        for policy in known.iter().filter(|policy| !selected.iter().any(|one| one.name == **policy)) {
+            self.book.write_enacted(policy, None)?;
+        }
+        self.tried.retain(|policy, _| selected.iter().any(|one| one.name == *policy));
+        Ok(())
+    }
+
+    async fn policy(&mut self, one: &Selected) -> Result<Did, NodeError> {
+        let print = self.print(one);
+        let tried = self.tried.entry(one.name.clone()).or_default().clone();
+        if tried.rested.as_ref() == Some(&print) && tried.retry_at.is_none_or(|at| at > now()) {
+            return Ok(Did::Nothing { until: tried.retry_at });
+        }
+        let outlook = self.outlook(one);
+        let view = self.view(one, &outlook, &tried);
+        match next(&view) {
+            Next::Rest { until } => {
+                self.tried.entry(one.name.clone()).or_default().rested = Some(print);
+                Ok(Did::Nothing { until })
+            }
+            Next::Say { standing, message } => {
+                self.say_standing(one, &outlook, standing, &message).await?;
+                Ok(Did::Something)
+            }
+            Next::Apply { repair } => {
+                self.bring_about(one, outlook, &view, repair).await?;
+                Ok(Did::Something)
+            }
+        }
+    }
+
+    fn print(&self, one: &Selected) -> Print {
+        let kernel = self.seen.as_ref().map_or(0, |(count, _)| *count);
+        let holding = |phase: &Phase| matches!(phase, Phase::Holding(_));
+        let held =
+            self.host.journal.iter().filter(|(key, record)| key.policy == one.name && holding(&record.phase));
+        let version = one.enactment.as_ref().and_then(|own| own.resource_version());
+        (one.object.resource_version(), version, kernel, held.count())
+    }
+
+    /// What the policy comes to on this host, as far as it has come.
+    fn outlook(&self, one: &Selected) -> Outlook {
+        let stuck = |prospect| Outlook { prospect, rendered: None, desired: Value::Null };
+        let broken = |why: &str| stuck(Prospect::Broken { message: names::message_render_failed(why) });
+        let doc = match &one.doc {
+            Ok(doc) => doc,
+            Err(wrong) => return broken(wrong),
+        };
+        if let Some(wrong) = self.ungranted(one) {
+            return broken(&wrong);
+        }
+        let grants = match self.grants(one) {
+            Ok(grants) => grants,
+            Err(prospect) => return stuck(prospect),
+        };
+        let cached = read_cached(&captured(one.enactment.as_deref())).unwrap_or_default();
+        let rendered = match render(doc, &self.current(), &cached, &grants) {
+            Ok(rendered) => rendered,
+            Err(wrong) => return broken(&wrong.to_string()),
+        };
+        let mut desired = rendered.desired.clone();
+        if desired.is_null() {
+            desired = json!({});
+        }
+        default_port_vlans(&mut desired);
+        let Some(seen) = self.observation() else { return broken("the host has not been looked at") };
+        let met = match plan_document(&seen.state, &desired) {
+            Ok(plan) => plan.is_empty(),
+            Err(wrong) => {
+                let message = names::message_apply_failed(self.name.as_str(), "", &wrong.to_string());
+                return stuck(Prospect::Broken { message });
+            }
+        };
+        let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+        let said = status.and_then(|status| status.desired_state.as_ref()) == Some(&desired);
+        Outlook { prospect: Prospect::Rendered { met, said }, rendered: Some(rendered), desired }
+    }
+
+    /// The addresses that the policy holds; or where that stands.
+    fn grants(&self, one: &Selected) -> Result<Grants, Prospect> {
+        let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+        let mut grants = Grants::new();
+        for (capture, pool) in &one.pools {
+            let claims = status.and_then(|status| status.ippool.get(pool));
+            let refusal = claims.and_then(|claims| claims.refused.get(capture));
+            if let Some(refusal) =
+                refusal.filter(|refusal| refusal.reason != crds::enactment::RefusalReason::Released)
+            {
+                let message = format!("capture {capture}: pool {pool}: {}", refusal.message);
+                return Err(Prospect::Refused { message });
+            }
+            let asking = || Prospect::Asking { message: format!("Waiting for an address of pool {pool}") };
+            let grant = claims.and_then(|claims| claims.grants.get(capture)).ok_or_else(asking)?;
+            let held = self.host.journal.iter().any(|(key, record)| {
+                let same =
+                    key.policy == one.name && key.pool.as_str() == pool && key.capture.as_str() == capture;
+                same && record.id.as_str() == grant.id && matches!(record.phase, Phase::Holding(_))
+            });
+            let granted = granted(grant).filter(|_| held).ok_or_else(asking)?;
+            grants.insert(capture.clone(), granted);
+        }
+        Ok(grants)
+    }
+
+    fn view(&self, one: &Selected, outlook: &Outlook, tried: &Tried) -> View {
+        let generation = one.object.metadata.generation.unwrap_or_default();
+        let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+        let said = status.map(|status| Said {
+            generation: status.policy_generation.unwrap_or_default(),
+            standing: records::standing::read(&status.conditions),
+            message: records::standing::message(&status.conditions).to_owned(),
+            attempts: attempts(status, generation),
+        });
+        let policy = one.object.status.as_ref();
+        let same = tried.generation == generation && tried.desired == outlook.desired;
+        View {
+            now: now(),
+            generation,
+            prospect: outlook.prospect.clone(),
+            said,
+            slot: policy.and_then(|status| status.unavailable_nodes.get(self.name.as_str()).copied()),
+            aborted: policy.and_then(|status| status.aborted_generation),
+            retry_at: tried.retry_at.filter(|_| same),
+            gave_up: same && tried.gave_up,
+        }
+    }
+
+    /// Writes where the policy stands, and what was rendered.
+    async fn say_standing(
+        &self,
+        one: &Selected,
+        outlook: &Outlook,
+        standing: Standing,
+        message: &str,
+    ) -> Result<bool, NodeError> {
+        let message = match standing {
+            Standing::Pending => names::MESSAGE_LIMIT_REACHED.to_owned(),
+            Standing::Available => names::MESSAGE_CONFIGURED.to_owned(),
+            Standing::Progressing => names::MESSAGE_PROGRESSING.to_owned(),
+            Standing::Aborted => names::message_aborted(&self.enactment_name(&one.name)),
+            _ => message.to_owned(),
+        };
+        let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
+        let conditions =
+            records::standing::write(standing, &message, &before.conditions, &super::act::timestamp());
+        let mut status = json!({
+            "policyGeneration": one.object.metadata.generation,
+            "conditions": conditions,
+        });
+        if let Some(rendered) = &outlook.rendered {
+            status["desiredState"] = outlook.desired.clone();
+            let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            status["capturedStates"] = Value::Object(rendered.bindings.captured_states(&time));
+            if before.desired_state.as_ref() != Some(&outlook.desired) {
+                // A merge patch would keep fields of the old one.
+                return self.replace_desired(one, status).await;
+            }
+        }
+        self.write_status(&one.name, status).await
+    }
+
+    /// What was rendered before goes first: a merge patch leaves nothing out.
+    async fn replace_desired(&self, one: &Selected, status: Value) -> Result<bool, NodeError> {
+        let had = one.enactment.as_ref().and_then(|own| own.status.as_ref()?.desired_state.clone()).is_some();
+        if had && !self.write_status(&one.name, json!({"desiredState": null})).await? {
+            return Ok(false);
+        }
+        self.write_status(&one.name, status).await
+    }
+
+    async fn bring_about(
+        &mut self,
+        one: &Selected,
+        outlook: Outlook,
+        view: &View,
+        repair: bool,
+    ) -> Result<(), NodeError> {
+        if !repair && !self.say_standing(one, &outlook, Standing::Progressing, "").await? {
+            return Ok(());
+        }
+        // The status was written since it was read.
+        let one = self.selected().into_iter().find(|again| again.name == one.name);
+        let Some(one) = one else { return Ok(()) };
+        let done = self.apply(outlook.desired.clone()).await;
+        self.observe().await?;
+        let tried = self.tried.entry(one.name.clone()).or_default();
+        tried.generation = view.generation;
+        tried.desired = outlook.desired.clone();
+        tried.rested = None;
+        match done {
+            Ok(_) if repair => {
+                let fights = now() < tried.repaired_at + PEACE;
+                tried.repairs = if fights { tried.repairs + 1 } else { 0 };
+                tried.repaired_at = now();
+                // The first few at once; then ever more slowly.
+                tried.retry_at = (tried.repairs > 3).then(|| now() + (1 << (tried.repairs - 3).min(5)));
+                Ok(())
+            }
+            Ok(_) => {
+                (tried.retry_at, tried.gave_up) = (None, false);
+                self.book.write_enacted(&one.name, Some(&outlook.desired))?;
+                self.say_standing(&one, &outlook, Standing::Available, "").await?;
+                Ok(())
+            }
+            Err(error) => self.failed(&one, &outlook, view, &error).await,
+        }
+    }
+
+    async fn failed(
+        &mut self,
+        one: &Selected,
+        outlook: &Outlook,
+        view: &View,
+        error: &super::HostError,
+    ) -> Result<(), NodeError> {
+        let retries = Retries::default();
+        let attempts = view.said.as_ref().map_or(0, |said| said.attempts) + 1;
+        let why = names::message_apply_failed(self.name.as_str(), "", &whole(error));
+        let tried = self.tried.entry(one.name.clone()).or_default();
+        let (standing, message) = match retries.after(attempts) {
+            Some(wait) => {
+                tried.retry_at = Some(now() + wait);
+                let retrying = names::message_retrying(self.name.as_str(), attempts, retries.most);
+                (Standing::Retrying, format!("{retrying}\n{why}"))
+            }
+            None => {
+                (tried.retry_at, tried.gave_up) = (None, true);
+                (Standing::Failing, why)
+            }
+        };
+        let counted = json!({"retryCount": {view.generation.to_string(): attempts}});
+        if self.write_status(&one.name, counted).await? {
+            let again = self.selected().into_iter().find(|again| again.name == one.name);
+            if let Some(one) = again {
+                self.say_standing(&one, outlook, standing, &message).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn apply(&mut self, desired: Value) -> Result<Plan, super::HostError> {
+        let stopping = self.stopping.clone();
+        let done =
+            self.kernel.apply(desired, move || stopping.load(std::sync::atomic::Ordering::SeqCst)).await;
+        // Our own doing is seen without waiting to be told.
+        self.woken.kernel();
+        done
+    }
+}
+
+/// An error with all that led to it.
+fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+fn attempts(status: &crds::NodeNetworkConfigurationEnactmentStatus, generation: i64) -> u32 {
+    status.retry_count.get(&generation.to_string()).copied().unwrap_or_default().unsigned_abs()
+}
+
+/// A grant, as a capture yields it.
+fn granted(grant: &crds::enactment::Grant) -> Option<Granted> {
+    let one = |address: &crds::enactment::Address| {
+        let ip = address.ip.parse().ok()?;
+        Some(GrantedAddress {
+            address: ipnet::IpNet::new(ip, address.prefix_length).ok()?,
+            gateway: address.gateway.as_ref().and_then(|gateway| gateway.parse().ok()),
+        })
+    };
+    let second = match &grant.ipv6 {
+        Some(second) => Some(one(second)?),
+        None => None,
+    };
+    Some(Granted {
+        address: one(&grant.address)?,
+        second,
+        range: grant.range.clone().unwrap_or_default(),
+        attributes: grant.attributes.clone(),
+    })
+}

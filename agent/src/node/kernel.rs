@@ -1,0 +1,146 @@
+//! This host's kernel, for an async loop: blocking netlink on a thread of its own inside the namespace, and another
+//! that listens for changes.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use policy::plan::{Plan, Step};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::checkpoint::Store;
+use crate::kernel::{Kernel as _, KernelError, Live};
+use crate::netlink::Observation;
+use crate::netlink::monitor::{Heard, Monitor};
+use crate::netns::{Identity, Namespace, NetnsError};
+use crate::transaction::{self, ApplyError, Manner};
+
+type Job = Box<dyn FnOnce(&mut Live) + Send>;
+
+/// How long the listener waits before it looks whether anybody still wants to hear.
+const LISTEN: Duration = Duration::from_secs(60);
+
+/// Why the kernel can't be worked on.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    #[error(transparent)]
+    Namespace(#[from] NetnsError),
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    #[error("{0}")]
+    Apply(#[from] ApplyError),
+    #[error("can't take addresses off: {0}")]
+    Remove(String),
+    #[error("the thread that works on the kernel has died")]
+    Died,
+}
+
+/// A handle to the two threads; they end with it.
+pub(super) struct Kernel {
+    jobs: mpsc::Sender<Job>,
+    state_dir: PathBuf,
+}
+
+impl Kernel {
+    /// `changed` is called whenever links, addresses, routes or rules may have changed.
+    pub(super) fn start(
+        namespace: &Namespace,
+        state_dir: PathBuf,
+        changed: impl Fn() + Send + 'static,
+    ) -> Result<Self, HostError> {
+        let (jobs, queue) = mpsc::channel::<Job>();
+        let (tell, told) = mpsc::channel();
+        let inside = namespace.clone();
+        std::thread::spawn(move || {
+            let (opened, within) = (tell.clone(), inside.clone());
+            let work = move || match Live::open(&within) {
+                Ok(mut live) => {
+                    let _ = opened.send(Ok(()));
+                    while let Ok(job) = queue.recv() {
+                        job(&mut live);
+                    }
+                }
+                Err(error) => drop(opened.send(Err(HostError::from(error)))),
+            };
+            if let Err(error) = inside.inside(work) {
+                let _ = tell.send(Err(error.into()));
+            }
+        });
+        told.recv().map_err(|_| HostError::Died)??;
+        let listening = jobs.clone();
+        let inside = namespace.clone();
+        std::thread::spawn(move || {
+            let _ = inside.inside(move || listen(&listening, &changed));
+        });
+        Ok(Self { jobs, state_dir })
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Live) -> Result<T, HostError> + Send + 'static,
+    ) -> Result<T, HostError> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |live| drop(answer.send(work(live))));
+        self.jobs.send(job).map_err(|_| HostError::Died)?;
+        answered.await.map_err(|_| HostError::Died)?
+    }
+
+    pub(super) async fn observe(&self) -> Result<Observation, HostError> {
+        self.ask(|live| Ok(live.observe()?)).await
+    }
+
+    /// Brings about a document, or leaves the host as it was.
+    pub(super) async fn apply(
+        &self,
+        desired: Value,
+        stop: impl Fn() -> bool + Send + 'static,
+    ) -> Result<Plan, HostError> {
+        let state_dir = self.state_dir.clone();
+        self.ask(move |live| {
+            let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
+            let manner = Manner { verify: true, patience: Duration::from_secs(10) };
+            Ok(transaction::apply(live, &store, &desired, manner, &mut |_| {}, &stop)?)
+        })
+        .await
+    }
+
+    /// What a change that was cut off left is put right.
+    pub(super) async fn recover(&self) -> Result<(), HostError> {
+        self.apply(serde_json::json!({}), || false).await.map(drop)
+    }
+
+    /// Takes these addresses off whatever link has them.
+    pub(super) async fn remove(&self, ips: BTreeSet<IpAddr>) -> Result<(), HostError> {
+        self.ask(move |live| {
+            let seen = live.observe()?;
+            let mut steps = Vec::new();
+            for link in seen.state.links.values() {
+                let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
+                for address in addresses.filter(|address| ips.contains(&address.ip)) {
+                    steps.push(Step::DeleteAddress { link: link.name.clone(), address: address.clone() });
+                }
+            }
+            live.apply(&steps, &mut |_| true).map_err(|failed| HostError::Remove(failed.to_string()))
+        })
+        .await
+    }
+}
+
+/// Tells of changes until nobody works on this kernel any more.
+fn listen(jobs: &mpsc::Sender<Job>, changed: &dyn Fn()) {
+    let Ok(mut monitor) = Monitor::open() else { return };
+    loop {
+        match monitor.wait(LISTEN) {
+            Ok(Heard::Silence) => {
+                if jobs.send(Box::new(|_| {})).is_err() {
+                    return;
+                }
+            }
+            Ok(Heard::Changes(_) | Heard::Overrun) => changed(),
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the agent sees: its policies, its enactments, what they want, what is on its NICs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use kube::ResourceExt;
+use kube::api::Api;
+use policy::capture::{Grants, read_cached};
+use policy::claim::{ClaimKey, Enactment, NodeSeen, Phase, PolicyName};
+use policy::template::{PolicyDoc, render};
+use serde_json::Value;
+
+use super::Agent;
+use crate::api::Link;
+use crate::api::error::optional;
+use crate::records;
+
+/// A policy that selects this node.
+pub(super) struct Selected {
+    pub(super) name: PolicyName,
+    pub(super) object: Arc<NodeNetworkConfigurationPolicy>,
+    pub(super) enactment: Option<Arc<NodeNetworkConfigurationEnactment>>,
+    pub(super) doc: Result<PolicyDoc, String>,
+    /// Capture → pool.
+    pub(super) pools: BTreeMap<String, String>,
+}
+
+impl Agent {
+    /// Is there a Node for this host, as far as the API server says? That it is gone is asked, not concluded.
+    pub(super) async fn node_seen(&self) -> NodeSeen {
+        if self.objects.node.link() != Link::Current {
+            return NodeSeen::Unreachable;
+        }
+        if let Some(node) = self.objects.node.get(self.name.as_str()) {
+            return NodeSeen::Is(node.uid().unwrap_or_default().as_str().into());
+        }
+        let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(self.client.clone());
+        match optional(nodes.get(self.name.as_str()).await) {
+            Ok(Some(node)) => NodeSeen::Is(node.uid().unwrap_or_default().as_str().into()),
+            Ok(None) => NodeSeen::Gone,
+            Err(_) => NodeSeen::Unreachable,
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        let node = self.objects.node.get(self.name.as_str());
+        let conditions = node.and_then(|node| node.status.clone()?.conditions).unwrap_or_default();
+        conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    }
+
+    /// The policies that select this node, in name order.
+    pub(super) fn selected(&self) -> Vec<Selected> {
+        let Some(node) = self.objects.node.get(self.name.as_str()) else {
+            return Vec::new();
+        };
+        let matches = |object: &NodeNetworkConfigurationPolicy| {
+            object.metadata.deletion_timestamp.is_none()
+                && object.spec.node_selector.iter().all(|(key, value)| node.labels().get(key) == Some(value))
+        };
+        let policies = self.objects.policies.all().into_iter().filter(|object| matches(object));
+        policies.map(|object| self.select(object)).collect()
+    }
+
+    fn select(&self, object: Arc<NodeNetworkConfigurationPolicy>) -> Selected {
+        let name = PolicyName::new(object.name_any());
+        let enactment =
+            self.objects.enactments.get(&crds::names::enactment_name(self.name.as_str(), name.as_str()));
+        let doc = serde_json::to_value(&object.spec)
+            .map_err(|error| error.to_string())
+            .and_then(|spec| PolicyDoc::from_value(&spec).map_err(|wrong| wrong.to_string()));
+        let pools =
+            doc.as_ref().map_err(Clone::clone).and_then(|doc| doc.pools().map_err(|wrong| wrong.to_string()));
+        let (doc, pools) = match pools {
+            Ok(pools) => (doc, pools),
+            Err(wrong) => (Err(wrong), BTreeMap::new()),
+        };
+        Selected { name, object, enactment, doc, pools }
+    }
+
+    /// The claims that the policies make. A policy whose captures don't match here asks for nothing new; what it has it
+    /// keeps, also while it can't be read.
+    pub(super) fn wants(&self, selected: &[Selected]) -> BTreeMap<ClaimKey, Option<IpAddr>> {
+        let mut wants = BTreeMap::new();
+        for one in selected {
+            let kept: Vec<ClaimKey> = self.kept(one).collect();
+            if one.doc.is_err() {
+                wants.extend(kept.into_iter().map(|key| (key, None)));
+                continue;
+            }
+            if kept.is_empty() && self.ungranted(one).is_some() {
+                continue;
+            }
+            let keys = one.pools.iter().map(|(capture, pool)| ClaimKey {
+                policy: one.name.clone(),
+                pool: pool.as_str().into(),
+                capture: capture.as_str().into(),
+            });
+            wants.extend(keys.map(|key| (key, None)));
+        }
+        wants
+    }
+
+    /// Claims of a policy that the journal has and that are not being given back.
+    fn kept<'a>(&'a self, one: &'a Selected) -> impl Iterator<Item = ClaimKey> + 'a {
+        let own = self.host.journal.iter().filter(|(key, _)| key.policy == one.name);
+        own.filter(|(_, record)| !matches!(record.phase, Phase::Releasing)).map(|(key, _)| key.clone())
+    }
+
+    /// What is wrong with a policy before it has any address, besides that it has none.
+    pub(super) fn ungranted(&self, one: &Selected) -> Option<String> {
+        let doc = one.doc.as_ref().ok()?;
+        let cached = read_cached(&captured(one.enactment.as_deref())).unwrap_or_default();
+        match render(doc, &self.current(), &cached, &Grants::new()) {
+            Ok(_) => None,
+            Err(wrong) if wrong.only_missing_grants() => None,
+            Err(wrong) => Some(wrong.to_string()),
+        }
+    }
+
+    /// The host's state, in nmstate's form.
+    pub(super) fn current(&self) -> Value {
+        self.observation().map(|seen| seen.state.to_value()).unwrap_or_default()
+    }
+
+    /// The enactments that bear this host's name, by policy.
+    pub(super) fn enactments(&self) -> BTreeMap<PolicyName, Enactment> {
+        let all = self.objects.enactments.all();
+        all.iter()
+            .filter_map(|object| records::enactment::read(object).ok())
+            .map(|own| (own.policy.clone(), own))
+            .collect()
+    }
+
+    /// Pooled addresses on the NICs: those that the journal or an own enactment knows of.
+    pub(super) fn pooled(&self, enactments: &BTreeMap<PolicyName, Enactment>) -> BTreeSet<IpAddr> {
+        let journalled = self.host.journal.values().filter_map(|record| match &record.phase {
+            Phase::Holding(lease) | Phase::Parked(lease) => Some(lease.clone()),
+            Phase::Asking { .. } | Phase::Releasing => None,
+        });
+        let slots = enactments.values().flat_map(|own| own.slots.values());
+        let said = slots.flat_map(|slot| {
+            let granted = slot.grant.as_ref().map(|grant| grant.lease.clone());
+            let held = slot.request.as_ref().and_then(|request| request.holds.clone());
+            granted.into_iter().chain(held)
+        });
+        let known: BTreeSet<IpAddr> = journalled.chain(said).flat_map(|lease| lease.ips).collect();
+        self.addresses().intersection(&known).copied().collect()
+    }
+}
+
+/// `status.capturedStates` of an enactment.
+pub(super) fn captured(enactment: Option<&NodeNetworkConfigurationEnactment>) -> Value {
+    let status = enactment.and_then(|own| own.status.as_ref());
+    status.and_then(|status| serde_json::to_value(&status.captured_states).ok()).unwrap_or_default()
+}

@@ -1,0 +1,262 @@
+//! An API and a controller in this process, and hosts: namespaces with cards, each with an agent.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use agent::node::{Agent, Settings};
+use agent::{controller, embedded};
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+/// How long anything that is waited for may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Field {
+    client: Client,
+    controller: JoinHandle<()>,
+}
+
+impl Drop for Field {
+    fn drop(&mut self) {
+        self.controller.abort();
+    }
+}
+
+/// A namespace with cards and an agent; all gone with it.
+pub(crate) struct Host {
+    pub(crate) name: String,
+    netns: String,
+    state_dir: PathBuf,
+    agent: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        if let Some((stop, task)) = self.agent.take() {
+            stop.store(true, Ordering::SeqCst);
+            task.abort();
+        }
+        let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
+        let _ = std::fs::remove_dir_all(&self.state_dir);
+    }
+}
+
+/// The seeds' policy: one address of each of two pools.
+pub(crate) fn static_ip() -> Value {
+    json!({
+        "capture": {"first": "ippool.traffic-1.allocate", "second": "ippool.traffic-2.allocate"},
+        "maxUnavailable": "100%",
+        "desiredState": {"interfaces": [interface("eth0", "first"), interface("eth1", "second")]},
+    })
+}
+
+pub(crate) fn one_address(pool: &str) -> Value {
+    address_on(pool, "eth0")
+}
+
+pub(crate) fn address_on(pool: &str, card: &str) -> Value {
+    json!({
+        "capture": {"address": format!("ippool.{pool}.allocate")},
+        "desiredState": {"interfaces": [interface(card, "address")]},
+    })
+}
+
+fn interface(name: &str, capture: &str) -> Value {
+    json!({"name": name, "type": "veth", "state": "up", "ipv4": {"enabled": true, "dhcp": false, "address": [
+        {"ip": format!("{{{{ capture.{capture}.ip }}}}"), "prefix-length": format!("{{{{ capture.{capture}.prefix-length }}}}")},
+    ]}})
+}
+
+impl Field {
+    pub(crate) async fn new() -> Self {
+        let client = embedded::Api::in_memory().client();
+        let controller = tokio::spawn(controller::lead(client.clone()));
+        Self { client, controller }
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::all(self.client.clone())
+    }
+
+    async fn create<K>(&self, object: Value)
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + Debug,
+        K::DynamicType: Default,
+    {
+        let object: K = serde_json::from_value(object).expect("a manifest");
+        self.api().create(&PostParams::default(), &object).await.expect("it is taken");
+    }
+
+    pub(crate) async fn pool(&self, name: &str, spec: Value) {
+        self.create::<NodeIPPool>(json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+
+    pub(crate) async fn policy(&self, name: &str, spec: Value) {
+        self.create::<NodeNetworkConfigurationPolicy>(json!({"metadata": {"name": name}, "spec": spec}))
+            .await;
+    }
+
+    pub(crate) async fn delete_policy(&self, name: &str) {
+        let api = self.api::<NodeNetworkConfigurationPolicy>();
+        api.delete(name, &DeleteParams::default()).await.expect("it goes");
+    }
+
+    /// A namespace with so many cards, a Node that is Ready, and an agent.
+    pub(crate) async fn host(&self, name: &str, cards: usize) -> Host {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let netns = format!("berth-a{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        run(Command::new("ip").args(["netns", "add", &netns]));
+        let state_dir = std::env::temp_dir().join(&netns);
+        std::fs::create_dir_all(&state_dir).expect("a folder");
+        let mut host = Host { name: name.to_owned(), netns, state_dir, agent: None };
+        host.ip("link set lo up");
+        for card in 0..cards {
+            host.ip(&format!("link add eth{card} type veth peer name far{card}"));
+            host.ip(&format!("link set far{card} up"));
+            host.ip(&format!("link set eth{card} up"));
+        }
+        self.create::<Node>(json!({"metadata": {"name": name}})).await;
+        let ready = Patch::Merge(json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}));
+        self.api::<Node>().patch_status(name, &PatchParams::default(), &ready).await.expect("Ready");
+        self.start(&mut host);
+        host
+    }
+
+    pub(crate) fn start(&self, host: &mut Host) {
+        let settings = Settings {
+            node: host.name.clone(),
+            namespace: host.netns.parse().expect("a name"),
+            state_dir: host.state_dir.clone(),
+        };
+        let mut agent = Agent::open(self.client.clone(), settings).expect("it opens");
+        let stop = agent.stopping();
+        let task = tokio::spawn(async move { agent.run().await.expect("it works") });
+        host.agent = Some((stop, task));
+    }
+
+    /// The host is switched off for good, and its Node deleted.
+    pub(crate) async fn remove_host(&self, host: &Host) {
+        if let Some((stop, task)) = &host.agent {
+            stop.store(true, Ordering::SeqCst);
+            task.abort();
+        }
+        self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
+    }
+
+    async fn until<K>(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + Debug,
+        K::DynamicType: Default,
+    {
+        let mut last = Value::Null;
+        let waited = tokio::time::timeout(PATIENCE, async {
+            loop {
+                if let Some(object) = self.api::<K>().get_opt(name).await.expect("an answer") {
+                    last = serde_json::to_value(object).expect("JSON");
+                    if holds(&last) {
+                        return;
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        if waited.await.is_err() {
+            panic!("{name} is never {what}: {last:#}");
+        }
+        last
+    }
+
+    pub(crate) async fn until_pool(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.until::<NodeIPPool>(name, what, holds).await
+    }
+
+    pub(crate) async fn until_policy(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.until::<NodeNetworkConfigurationPolicy>(name, what, holds).await
+    }
+
+    pub(crate) async fn until_standing(&self, host: &Host, policy: &str, condition: &str) -> Value {
+        let name = crds::names::enactment_name(&host.name, policy);
+        let holds = |own: &Value| {
+            let conditions = own["status"]["conditions"].as_array();
+            conditions
+                .is_some_and(|all| all.iter().any(|one| one["type"] == condition && one["status"] == "True"))
+        };
+        self.until::<NodeNetworkConfigurationEnactment>(&name, condition, holds).await
+    }
+
+    pub(crate) async fn until_no_enactment(&self, host: &Host, policy: &str) {
+        let name = crds::names::enactment_name(&host.name, policy);
+        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        let waited = tokio::time::timeout(PATIENCE, async {
+            while api.get_opt(&name).await.expect("an answer").is_some() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        if waited.await.is_err() {
+            let own = api.get_opt(&name).await.expect("an answer");
+            panic!("{name} never goes: {:#}", json!(own));
+        }
+    }
+}
+
+impl Host {
+    #[track_caller]
+    pub(crate) fn ip(&self, line: &str) -> String {
+        run(Command::new("ip").args(["-n", &self.netns]).args(line.split_whitespace()))
+    }
+
+    /// IPv4 addresses of a card, with their prefixes.
+    pub(crate) fn addresses(&self, card: &str) -> Vec<String> {
+        let text = self.ip(&format!("-j -4 addr show dev {card}"));
+        let links: Value = serde_json::from_str(&text).unwrap_or_default();
+        let addresses = links[0]["addr_info"].as_array().cloned().unwrap_or_default();
+        let text =
+            |one: &Value| format!("{}/{}", one["local"].as_str().unwrap_or_default(), one["prefixlen"]);
+        addresses.iter().map(text).collect()
+    }
+
+    /// Ends the agent; the host stays.
+    pub(crate) async fn stop(&mut self) {
+        if let Some((stop, task)) = self.agent.take() {
+            stop.store(true, Ordering::SeqCst);
+            task.abort();
+            let _ = task.await;
+        }
+    }
+
+    pub(crate) async fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
+        let waited = tokio::time::timeout(PATIENCE, async {
+            while !holds() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        waited.await.unwrap_or_else(|_| panic!("{}: never {what}", self.name));
+    }
+}
+
+#[track_caller]
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
