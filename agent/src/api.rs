@@ -5,6 +5,7 @@
 //! here. Nothing is decided here.
 
 pub mod error;
+pub mod lease;
 pub mod random;
 pub mod watched;
 

@@ -4,7 +4,10 @@
 //! warnings and errors to stderr, an error's whole chain once. `show` looks at this host, `apply`
 //! changes it, `serve` runs the API until it is stopped; the rest works on files: no cluster, no root, nothing is changed.
 
+mod agent;
 mod apply;
+mod client;
+mod controller;
 mod crds;
 mod desired;
 mod input;
@@ -55,6 +58,8 @@ enum Verb {
     Pool(pool::Args),
     Crds(crds::Args),
     Serve(serve::Args),
+    Controller(controller::Args),
+    Agent(agent::Args),
 }
 
 /// What was asked for can't be: the arguments, not the files, are wrong.
@@ -104,6 +109,8 @@ pub fn run() -> ExitCode {
         Verb::Pool(args) => pool::run(&args),
         Verb::Crds(args) => crds::run(&args),
         Verb::Serve(args) => serve::run(&args),
+        Verb::Controller(args) => controller::run(&args),
+        Verb::Agent(args) => agent::run(&args),
     };
     match done.and_then(|text| output::answer(&text)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -154,9 +154,13 @@ impl Agent {
         })
     }
 
-    /// Whoever sets it ends the loop, and reverts what is under way.
-    pub fn stopping(&self) -> Arc<AtomicBool> {
-        self.stopping.clone()
+    /// Ends the loop, and reverts what is under way.
+    pub fn stop(&self) -> impl Fn() + Send + 'static {
+        let (stopping, woken) = (self.stopping.clone(), self.woken.clone());
+        move || {
+            stopping.store(true, Ordering::SeqCst);
+            woken.notify.notify_one();
+        }
     }
 
     /// Works until told to stop.

@@ -3,8 +3,7 @@
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agent::node::{Agent, Settings};
@@ -35,13 +34,13 @@ pub(crate) struct Host {
     pub(crate) name: String,
     netns: String,
     state_dir: PathBuf,
-    agent: Option<(Arc<AtomicBool>, JoinHandle<()>)>,
+    agent: Option<(Box<dyn Fn() + Send>, JoinHandle<()>)>,
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         if let Some((stop, task)) = self.agent.take() {
-            stop.store(true, Ordering::SeqCst);
+            stop();
             task.abort();
         }
         let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
@@ -145,15 +144,15 @@ impl Field {
             state_dir: host.state_dir.clone(),
         };
         let mut agent = Agent::open(self.client.clone(), settings).expect("it opens");
-        let stop = agent.stopping();
+        let stop = agent.stop();
         let task = tokio::spawn(async move { agent.run().await.expect("it works") });
-        host.agent = Some((stop, task));
+        host.agent = Some((Box::new(stop), task));
     }
 
     /// The host is switched off for good, and its Node deleted.
     pub(crate) async fn remove_host(&self, host: &Host) {
         if let Some((stop, task)) = &host.agent {
-            stop.store(true, Ordering::SeqCst);
+            stop();
             task.abort();
         }
         self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
@@ -238,8 +237,7 @@ impl Host {
     /// Ends the agent; the host stays.
     pub(crate) async fn stop(&mut self) {
         if let Some((stop, task)) = self.agent.take() {
-            stop.store(true, Ordering::SeqCst);
-            task.abort();
+            stop();
             let _ = task.await;
         }
     }

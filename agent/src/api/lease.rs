@@ -1,0 +1,199 @@
+//! One at a time, by a Lease: whoever holds it leads, and stops when it can't renew it.
+//!
+//! Whether another's Lease has run out is told by the own clock since its last change was seen, never by comparing clocks.
+//! Being two at once must be safe all the same: a Lease is for peace, guards are for truth. Cost: one write every
+//! [`RENEW`] of whoever leads; of whoever waits one read as often.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Api, PostParams};
+use kube::{Client, ResourceExt};
+
+use super::error::{Trouble, optional, trouble};
+
+/// How long a Lease lasts, how often it is renewed, and after how long without success its holder stops.
+pub const LASTS: Duration = Duration::from_secs(15);
+pub const RENEW: Duration = Duration::from_secs(5);
+const GIVE_UP: Duration = Duration::from_secs(10);
+
+/// A Lease to be held by one of several.
+pub struct Election {
+    api: Api<Lease>,
+    name: String,
+    /// Who asks: no two alike.
+    identity: String,
+    /// The Lease as it last changed, and when that was seen.
+    seen: Option<(Option<String>, Instant)>,
+}
+
+impl Election {
+    pub fn new(client: &Client, namespace: &str, name: &str, identity: &str) -> Self {
+        Self {
+            api: Api::namespaced(client.clone(), namespace),
+            name: name.to_owned(),
+            identity: identity.to_owned(),
+            seen: None,
+        }
+    }
+
+    /// Waits for the Lease, works while it is held, and waits again. Never ends; dropped, it leaves the Lease to run out.
+    pub async fn lead<W: Future<Output = ()>>(mut self, work: impl Fn() -> W) {
+        loop {
+            match self.take().await {
+                Ok(true) => {
+                    tokio::select! {
+                        () = work() => {}
+                        () = self.keep() => {}
+                    }
+                }
+                // Somebody else has it, or nobody answers.
+                Ok(false) | Err(_) => tokio::time::sleep(RENEW / 2).await,
+            }
+        }
+    }
+
+    /// Lets go, so that the next need not wait.
+    pub async fn release(client: &Client, namespace: &str, name: &str, identity: &str) {
+        let election = Self::new(client, namespace, name, identity);
+        if let Ok(Some(lease)) = optional(election.api.get(name).await)
+            && holder(&lease) == Some(identity)
+        {
+            let spec = LeaseSpec { holder_identity: None, ..lease.spec.clone().unwrap_or_default() };
+            let freed = Lease { spec: Some(spec), ..lease };
+            let _ = election.api.replace(name, &PostParams::default(), &freed).await;
+        }
+    }
+
+    /// Renews until that fails for too long.
+    async fn keep(&mut self) {
+        let mut renewed = Instant::now();
+        while renewed.elapsed() < GIVE_UP {
+            tokio::time::sleep(RENEW).await;
+            match self.take().await {
+                Ok(true) => renewed = Instant::now(),
+                Ok(false) => return,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes the Lease, or renews it, if nobody else has it.
+    async fn take(&mut self) -> Result<bool, kube::Error> {
+        let now = MicroTime(Timestamp::now());
+        let Some(lease) = optional(self.api.get(&self.name).await)? else {
+            let made = Lease {
+                metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+                spec: Some(self.spec(&LeaseSpec::default(), now)),
+            };
+            return taken(self.api.create(&PostParams::default(), &made).await);
+        };
+        let other = holder(&lease).is_some_and(|holder| holder != self.identity);
+        if other && !self.has_run_out(&lease) {
+            return Ok(false);
+        }
+        let spec = self.spec(&lease.spec.clone().unwrap_or_default(), now);
+        taken(
+            self.api.replace(&self.name, &PostParams::default(), &Lease { spec: Some(spec), ..lease }).await,
+        )
+    }
+
+    fn has_run_out(&mut self, lease: &Lease) -> bool {
+        let version = lease.resource_version();
+        let lasts = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds);
+        let lasts = lasts.map_or(LASTS, |seconds| Duration::from_secs(seconds.unsigned_abs().into()));
+        match &self.seen {
+            Some((seen, since)) if *seen == version => since.elapsed() >= lasts,
+            _ => {
+                self.seen = Some((version, Instant::now()));
+                false
+            }
+        }
+    }
+
+    fn spec(&self, before: &LeaseSpec, now: MicroTime) -> LeaseSpec {
+        let again = before.holder_identity.as_deref() == Some(self.identity.as_str());
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: i32::try_from(LASTS.as_secs()).ok(),
+            acquire_time: before.acquire_time.clone().filter(|_| again).or_else(|| Some(now.clone())),
+            lease_transitions: Some(before.lease_transitions.unwrap_or_default() + i32::from(!again)),
+            renew_time: Some(now),
+            ..before.clone()
+        }
+    }
+}
+
+/// Does somebody lead, by the clocks of both? Asked by who could do without.
+pub fn is_fresh(lease: &Lease) -> bool {
+    let Some(spec) = &lease.spec else { return false };
+    let (Some(_), Some(renewed)) = (holder(lease), &spec.renew_time) else { return false };
+    let lasts = i64::from(spec.lease_duration_seconds.unwrap_or_default());
+    Timestamp::now().as_second() <= renewed.0.as_second().saturating_add(lasts)
+}
+
+fn holder(lease: &Lease) -> Option<&str> {
+    lease.spec.as_ref()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())
+}
+
+fn taken(written: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
+    match written {
+        Ok(_) => Ok(true),
+        Err(error) => match trouble(&error) {
+            // Another was quicker.
+            Trouble::Conflict | Trouble::Exists | Trouble::NotFound => Ok(false),
+            _ => Err(error),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::embedded;
+
+    fn election(client: &Client, identity: &str) -> Election {
+        Election::new(client, "default", "berth-controller", identity)
+    }
+
+    #[tokio::test]
+    async fn one_has_it_until_it_is_let_go() {
+        let server = embedded::Api::in_memory();
+        let client = server.client();
+        let (mut one, mut other) = (election(&client, "one"), election(&client, "other"));
+        assert!(one.take().await.unwrap());
+        assert!(!other.take().await.unwrap());
+        // Renewed: not a transition.
+        assert!(one.take().await.unwrap());
+        let lease = one.api.get("berth-controller").await.unwrap();
+        assert!(is_fresh(&lease));
+        assert_eq!(lease.spec.as_ref().unwrap().lease_transitions, Some(1));
+        Election::release(&client, "default", "berth-controller", "one").await;
+        assert!(!is_fresh(&one.api.get("berth-controller").await.unwrap()));
+        assert!(other.take().await.unwrap());
+        assert!(!one.take().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn of_many_at_once_one_leads() {
+        let server = embedded::Api::in_memory();
+        let leading = Arc::new(AtomicUsize::new(0));
+        let mut tasks = tokio::task::JoinSet::new();
+        for i in 0..10 {
+            let (client, leading) = (server.client(), leading.clone());
+            tasks.spawn(async move {
+                if election(&client, &format!("c{i}")).take().await.unwrap() {
+                    leading.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+        while tasks.join_next().await.is_some() {}
+        assert_eq!(leading.load(Ordering::SeqCst), 1);
+    }
+}
