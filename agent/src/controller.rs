@@ -12,6 +12,7 @@ mod condition;
 mod finish;
 mod known;
 pub(crate) mod ledger;
+mod nodes;
 mod policies;
 mod pools;
 mod reading;
@@ -35,7 +36,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Leads until dropped: whoever holds the Lease runs this.
 pub async fn lead(client: Client) {
     let lead = Lead::start(client).await;
-    lead.run().await;
+    tokio::join!(lead.run(), nodes::look_after(lead.client.clone(), lead.watches.nodes.clone()));
 }
 
 /// The one that leads.

@@ -15,6 +15,7 @@ mod enact;
 mod journal;
 mod kernel;
 mod look;
+mod register;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,7 @@ use kernel::Kernel;
 
 pub use journal::JournalError;
 pub use kernel::HostError;
+pub use register::Registration;
 
 /// How long to wait after the API was away, or a write was overtaken.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -50,6 +52,8 @@ pub struct Settings {
     pub node: String,
     pub namespace: Namespace,
     pub state_dir: PathBuf,
+    /// Where there is no kubelet.
+    pub register: Option<Registration>,
 }
 
 /// Why an agent can't go on.
@@ -78,6 +82,7 @@ pub struct Agent {
     /// What was asked for by the label that asks for a report, when this agent last reported.
     refreshed: Option<String>,
     stopping: Arc<AtomicBool>,
+    register: Option<Registration>,
 }
 
 /// What is watched.
@@ -151,6 +156,7 @@ impl Agent {
             tried: BTreeMap::new(),
             refreshed: None,
             stopping: Arc::default(),
+            register: settings.register,
         })
     }
 
@@ -166,6 +172,7 @@ impl Agent {
     /// Works until told to stop.
     pub async fn run(&mut self) -> Result<(), NodeError> {
         self.kernel.recover().await?;
+        let _kept = self.register.take().map(|registration| self.registered(registration));
         tokio::select! {
             () = self.objects.started() => {}
             () = tokio::time::sleep(Duration::from_secs(3)) => {}
@@ -188,6 +195,18 @@ impl Agent {
             let _ = tokio::time::timeout(wait, woken.notify.notified()).await;
         }
         Ok(())
+    }
+
+    /// Registers the Node as soon as the API can be reached, and keeps it.
+    fn registered(&self, registration: Registration) -> AbortOnDrop {
+        let (client, name) = (self.client.clone(), self.name.to_string());
+        AbortOnDrop(tokio::spawn(async move {
+            while let Err(error) = registration.register(&client, &name).await {
+                say(&format!("{name}: can't be registered: {error}; trying again"));
+                tokio::time::sleep(AGAIN * 4).await;
+            }
+            Registration::keep(client, name).await;
+        }))
     }
 
     /// Does all there is to do; when to look again, if nothing wakes it before.
@@ -228,6 +247,14 @@ impl Agent {
             .flat_map(|link| link.ipv4.addresses.iter().chain(&link.ipv6.addresses))
             .map(|address| address.ip)
             .collect()
+    }
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -56,6 +56,14 @@ impl Election {
         }
     }
 
+    /// Takes it and renews it, whatever happens, until dropped: of something that is nobody else's.
+    pub async fn hold(mut self) {
+        loop {
+            let _ = self.take().await;
+            tokio::time::sleep(RENEW).await;
+        }
+    }
+
     /// Lets go, so that the next need not wait.
     pub async fn release(client: &Client, namespace: &str, name: &str, identity: &str) {
         let election = Self::new(client, namespace, name, identity);

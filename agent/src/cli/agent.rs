@@ -6,7 +6,7 @@ use anyhow::Context;
 
 use super::client::{self, Connect};
 use crate::netns::Namespace;
-use crate::node::{Agent, Settings};
+use crate::node::{Agent, Registration, Settings};
 
 /// Give this host its addresses, and keep its network as its policies say
 ///
@@ -29,6 +29,12 @@ pub(super) struct Args {
     /// Where the journal and checkpoints are kept
     #[arg(long, value_name = "DIR", default_value = "/var/lib/berth")]
     state_dir: PathBuf,
+    /// Register this host's Node and keep it Ready: where there is no kubelet
+    #[arg(long)]
+    register_node: bool,
+    /// Labels of the Node that is registered
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', requires = "register_node", value_parser = super::render::label)]
+    node_labels: Vec<(String, String)>,
 }
 
 const EXAMPLES: &str = "\
@@ -46,6 +52,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
             node: args.node.clone(),
             namespace: args.netns.clone().unwrap_or_default(),
             state_dir: args.state_dir.clone(),
+            register: args
+                .register_node
+                .then(|| Registration { labels: args.node_labels.iter().cloned().collect() }),
         };
         let mut agent = Agent::open(client, settings)?;
         let stop = agent.stop();

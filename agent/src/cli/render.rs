@@ -76,7 +76,7 @@ fn node_name(text: &str) -> Result<String, &'static str> {
     Ok(text.to_owned())
 }
 
-fn label(text: &str) -> Result<(String, String), &'static str> {
+pub(super) fn label(text: &str) -> Result<(String, String), &'static str> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     if !crds::text::is_qualified_name(key) {
         return Err("the key is no label's key");

@@ -142,6 +142,7 @@ impl Field {
             node: host.name.clone(),
             namespace: host.netns.parse().expect("a name"),
             state_dir: host.state_dir.clone(),
+            register: None,
         };
         let mut agent = Agent::open(self.client.clone(), settings).expect("it opens");
         let stop = agent.stop();
