@@ -6,6 +6,8 @@
 // A test stops at what it can't have.
 #![allow(clippy::unwrap_used)]
 
+mod cut_off;
+mod dump;
 mod exact;
 mod files;
 mod ground;
@@ -17,3 +19,5 @@ mod recovery;
 mod reviewed;
 mod scenarios;
 mod show;
+mod signals;
+mod words;
