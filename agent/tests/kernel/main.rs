@@ -6,6 +6,7 @@
 // A test stops at what it can't have.
 #![allow(clippy::unwrap_used)]
 
+mod advertised;
 mod cut_off;
 mod dump;
 mod exact;
@@ -14,6 +15,7 @@ mod ground;
 mod guest;
 mod holds;
 mod monitor;
+mod no_gap;
 mod peers;
 mod recovery;
 mod reviewed;
