@@ -49,7 +49,12 @@ impl fmt::Display for Loss {
             Loss::Link { link, kind: LinkKind::Veth } => {
                 write!(f, "{link} can't be made again: its other end is in another network namespace")
             }
-            Loss::Link { link, kind } => write!(f, "{link} can't be made: it is of type {kind}"),
+            Loss::Link { link, kind } if kind.is_virtual() => {
+                write!(f, "{link} can't be made again: what it sits on is gone")
+            }
+            Loss::Link { link, kind } => {
+                write!(f, "{link} is gone, and a link of type {kind} is not Berth's to make")
+            }
             Loss::LastDefaultRoute { family } => write!(f, "no {family} default route is left"),
         }
     }
