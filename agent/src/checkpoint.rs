@@ -26,7 +26,7 @@ use crate::netns::Identity;
 
 pub use peek::{Peek, peek};
 
-/// Who only looks ([`peek`]) holds the lock for an instant; whoever changes something holds it for longer than this.
+/// Who only looks ([`peek()`]) holds the lock for an instant; whoever changes something holds it for longer than this.
 const LOCK_TRIES: usize = 20;
 const LOCK_STEP: Duration = Duration::from_millis(10);
 

@@ -2,7 +2,7 @@
 //!
 //! Owns the order and the checkpoint; every decision is `policy::plan`'s. The checkpoint is on disk before the first
 //! write and goes when the host is as asked for, or as before. What a killed process left is reverted before anything
-//! else is done.
+//! else is done; what nobody can bring back is said once, and the checkpoint is kept aside.
 //!
 //! Cost: with nothing to do one observation and no write; otherwise two observations, one message per step, one file.
 
@@ -151,6 +151,7 @@ fn clear(kernel: &mut dyn Kernel, store: &Store, tell: &mut dyn FnMut(Event<'_>)
             tell(Event::Recovering);
             let mut reverted = recover(kernel, &checkpoint)?;
             if !reverted.is_over() {
+                tell(Event::Reverted(&reverted));
                 return Err(ApplyError::Recover { reverted: Box::new(reverted) });
             }
             close(store, &mut reverted)?;
