@@ -13,7 +13,8 @@ fn fails_and_changes_nothing(ground: &Ground, document: &str) {
     }
     let before = ground.dump();
     let said = ground.apply(&format!("{document}{FAILS}")).fails_with("the host is as it was before");
-    assert!(said.contains("(set dns"), "{said}");
+    let file = ground.resolv_conf().display().to_string();
+    assert!(said.contains("(set dns") && said.contains(&file), "{said}");
     assert_same(&before, &ground.dump(), "after a failing last step");
 }
 

@@ -171,6 +171,18 @@ fn node() -> (Ground, Ground) {
     (ground, far)
 }
 
+/// The test's own eyes: one that goes and comes again is told so.
+#[test]
+#[should_panic(expected = "gone after 1")]
+fn a_gap_is_seen() {
+    let (ground, _far) = node();
+    let listener = Listener::new(&ground);
+    ground.ip("route add 10.9.0.0/16 via 10.0.0.251");
+    ground.ip("route del 10.9.0.0/16");
+    ground.ip("route add 10.9.0.0/16 via 10.0.0.252");
+    never_away(&listener.take(&[10, 9, 0, 0]));
+}
+
 /// 5: another next hop, and another metric.
 #[test]
 fn routes_of_ipv4() {
