@@ -46,8 +46,10 @@ fn advertise(ground: &Ground, far: &Ground) {
         UdpSocket::from(socket).send_to(&message, SocketAddrV6::new(to, 0, 0, index)).unwrap();
     };
     Namespace::Named(far.name.clone()).inside(send).unwrap();
-    ground.wait_until("the advertisement has come", || {
-        ground.ip("-6 addr show dev eth0").contains("fd00:aa:") && default_route(ground).contains("proto ra")
+    ground.wait_until("the advertisement has come, and its address is probed", || {
+        let addresses = ground.ip("-6 addr show dev eth0");
+        let made = addresses.contains("fd00:aa:") && !addresses.contains("tentative");
+        made && default_route(ground).contains("proto ra")
     });
 }
 

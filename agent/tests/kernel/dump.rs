@@ -35,6 +35,12 @@ impl Ground {
         lines.iter().map(|line| format!("{line}\n")).collect()
     }
 
+    /// As it was then, or the test is over.
+    #[track_caller]
+    pub(crate) fn is_as(&self, before: &str) {
+        assert_same(before, &self.dump(), "in the end");
+    }
+
     /// All of that, every switch of every link, and what bridges know by heart.
     #[track_caller]
     pub(crate) fn dump_whole(&self) -> String {

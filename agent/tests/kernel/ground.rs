@@ -84,6 +84,12 @@ impl Ground {
             near.ip(&format!("link set eth{card} up"));
             far.ip(&format!("link set far{card} up"));
         }
+        // Link-local addresses come by themselves, a little later: what is dumped from now on is steady.
+        for ground in [&near, &far] {
+            ground.wait_until("all cards have link-local addresses", || {
+                ground.ip("-6 -o addr").matches("inet6 fe80").count() == count
+            });
+        }
         (near, far)
     }
 

@@ -268,5 +268,5 @@ fn a_checkpoint_of_another_boot_is_discarded_with_a_word() {
         "{said:?}"
     );
     assert_eq!(said.ok(), "nothing to do\n");
-    assert_eq!(ground.dump(), before);
+    ground.is_as(&before);
 }
