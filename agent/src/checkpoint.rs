@@ -4,12 +4,17 @@
 //! and the namespace it is about: of another one it says nothing, and is discarded. A folder is locked while somebody
 //! works on it, so two never change one namespace at once.
 //!
-//! Cost: one write with two syncs per change, none where there is nothing to do.
+//! Cost: one write with two syncs per change, none where there is nothing to do. One file is left behind per change that
+//! couldn't be undone whole, under a name of its own.
+
+mod peek;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use policy::state::Observed;
@@ -19,8 +24,15 @@ use serde_json::Value;
 use crate::host::file;
 use crate::netns::Identity;
 
+pub use peek::{Peek, peek};
+
+/// Who only looks ([`peek()`]) holds the lock for an instant; whoever changes something holds it for longer than this.
+const LOCK_TRIES: usize = 20;
+const LOCK_STEP: Duration = Duration::from_millis(10);
+
 /// Grows when the form changes; one of another form can't be read back.
 const FORM: u32 = 1;
+const NAME: &str = "checkpoint.json";
 
 /// Why a checkpoint can't be kept.
 #[derive(Debug, thiserror::Error)]
@@ -44,10 +56,31 @@ pub enum CheckpointError {
 pub struct Checkpoint {
     form: u32,
     identity: Identity,
+    /// How long this boot had lasted by then, in seconds.
+    #[serde(default)]
+    uptime: Option<u64>,
     /// All that was there.
     pub before: Observed,
     /// What was asked for: with `before` it gives the plan, and so all that may have been touched.
     pub desired: Value,
+}
+
+impl Checkpoint {
+    /// How long ago it was taken, as far as is known.
+    pub fn age(&self) -> Duration {
+        let seconds = uptime().zip(self.uptime).map(|(now, then)| now.saturating_sub(then));
+        Duration::from_secs(seconds.unwrap_or_default())
+    }
+}
+
+/// Seconds since this boot, also those asleep: no clock that somebody sets.
+fn uptime() -> Option<u64> {
+    let text = fs::read_to_string("/proc/uptime").ok()?;
+    text.split('.').next()?.parse().ok()
+}
+
+fn folder(state_dir: &Path, identity: &Identity) -> PathBuf {
+    state_dir.join(format!("netns-{}", identity.namespace))
 }
 
 /// What was found on disk.
@@ -73,16 +106,39 @@ pub struct Store {
 impl Store {
     /// Locks the folder of the namespace that the calling thread is in.
     pub fn lock(state_dir: &Path, identity: Identity) -> Result<Self, CheckpointError> {
-        let folder = state_dir.join(format!("netns-{}", identity.namespace));
+        let folder = folder(state_dir, &identity);
         let wrong = |source: io::Error| CheckpointError::Folder { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(wrong)?;
         let path = folder.join("lock");
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
-        let lock = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-            Errno::EWOULDBLOCK => CheckpointError::Busy { path },
-            other => wrong(other.into()),
-        })?;
-        Ok(Self { path: folder.join("checkpoint.json"), identity, _lock: lock })
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
+        for _ in 0..LOCK_TRIES {
+            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) => return Ok(Self { path: folder.join(NAME), identity, _lock: lock }),
+                Err((file, Errno::EWOULDBLOCK)) => file,
+                Err((_, other)) => return Err(wrong(other.into())),
+            };
+            std::thread::sleep(LOCK_STEP);
+        }
+        Err(CheckpointError::Busy { path })
+    }
+
+    /// Puts a checkpoint that there is nothing more to do about out of the way, under a name with the time; says where.
+    /// They stay until somebody removes them, or the next boot where the state directory is under `/run`.
+    pub fn set_aside(&self) -> Result<PathBuf, CheckpointError> {
+        let time = Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+        let mut aside = self.path.with_file_name(format!("checkpoint-{time}.json"));
+        // Two in a second.
+        for number in 2.. {
+            if !aside.exists() {
+                break;
+            }
+            aside = self.path.with_file_name(format!("checkpoint-{time}-{number}.json"));
+        }
+        match fs::rename(&self.path, &aside) {
+            Ok(()) => Ok(aside),
+            Err(source) => Err(CheckpointError::Write { path: aside, source }),
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -117,6 +173,7 @@ impl Store {
         let checkpoint = Checkpoint {
             form: FORM,
             identity: self.identity.clone(),
+            uptime: uptime(),
             before: before.clone(),
             desired: desired.clone(),
         };

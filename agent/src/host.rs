@@ -44,18 +44,31 @@ impl Host {
         Ok(())
     }
 
+    /// The path of what a step is about, and why there is no such thing here.
+    pub fn refuses(&self, step: &Step) -> Option<(&'static str, &'static str)> {
+        match step {
+            Step::SetDns { .. } if self.resolver.is_none() => Some((
+                "dns-resolver",
+                "a network namespace without a name has no resolver of its own; give it one ('ip netns attach NAME \
+                 PID') and say --netns NAME, or leave this out",
+            )),
+            Step::SetHostname { .. } if !self.own => Some((
+                "hostname",
+                "a network namespace has no hostname of its own; leave this out, or apply it without --netns",
+            )),
+            _ => None,
+        }
+    }
+
     /// The steps that are about files.
     pub fn apply(&self, step: &Step) -> Result<(), StepCause> {
         let impossible = |reason: &str| StepCause::Impossible { reason: reason.to_owned() };
+        if let Some((_, why)) = self.refuses(step) {
+            return Err(impossible(why));
+        }
         match (step, &self.resolver) {
             (Step::SetDns { dns }, Some(resolver)) => {
                 resolver.set(dns).map_err(|source| StepCause::Dns { source })
-            }
-            (Step::SetDns { .. }, None) => {
-                Err(impossible("a network namespace without a name has no resolver of its own"))
-            }
-            (Step::SetHostname { .. }, _) if !self.own => {
-                Err(impossible("the hostname is the host's: a network namespace has none of its own"))
             }
             (Step::SetHostname { hostname }, _) => {
                 set_hostname(hostname).map_err(|source| StepCause::Hostname { source })

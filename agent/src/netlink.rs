@@ -46,6 +46,11 @@ impl Netlink {
         Ok(seen)
     }
 
+    /// Which link has which index is asked again before the next step.
+    pub fn forget_names(&mut self) {
+        self.names = Names::default();
+    }
+
     /// Requests sent so far, each dump one.
     pub fn sent(&self) -> u64 {
         self.socket.sent()

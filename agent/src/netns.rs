@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 
 /// Where `ip netns` keeps the ones with names.
@@ -31,6 +32,8 @@ pub enum NetnsError {
     NoSuchName { name: String },
     #[error("can't open the network namespace {}", .path.display())]
     Open { path: PathBuf, source: io::Error },
+    #[error("{} is not a network namespace; see 'ip netns list', or use /proc/PID/ns/net", .path.display())]
+    NotOne { path: PathBuf },
     #[error("can't enter the network namespace {}; that needs CAP_SYS_ADMIN", .path.display())]
     Enter { path: PathBuf, source: io::Error },
     #[error("can't tell which network namespace this is")]
@@ -74,8 +77,11 @@ impl Namespace {
             _ => NetnsError::Open { path: path.clone(), source },
         })?;
         let enter = || {
-            setns(&file, CloneFlags::CLONE_NEWNET)
-                .map_err(|errno| NetnsError::Enter { path: path.clone(), source: errno.into() })?;
+            setns(&file, CloneFlags::CLONE_NEWNET).map_err(|errno| match errno {
+                // Some other file, or a namespace of another kind.
+                Errno::EINVAL => NetnsError::NotOne { path: path.clone() },
+                errno => NetnsError::Enter { path: path.clone(), source: errno.into() },
+            })?;
             Ok(work())
         };
         std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or(Err(NetnsError::Died))

@@ -2,7 +2,7 @@
 //!
 //! Owns the order and the checkpoint; every decision is `policy::plan`'s. The checkpoint is on disk before the first
 //! write and goes when the host is as asked for, or as before. What a killed process left is reverted before anything
-//! else is done.
+//! else is done; what nobody can bring back is said once, and the checkpoint is kept aside.
 //!
 //! Cost: with nothing to do one observation and no write; otherwise two observations, one message per step, one file.
 
@@ -10,12 +10,12 @@ mod revert;
 
 use std::time::{Duration, Instant};
 
-use policy::plan::{Plan, PlanError, Unmet, plan_document, verify};
+use policy::plan::{Plan, PlanError, Unmet, verify};
 use policy::state::Desired;
 use serde_json::Value;
 
 use crate::checkpoint::{CheckpointError, Found, Store};
-use crate::kernel::{Kernel, KernelError};
+use crate::kernel::{self, Kernel, KernelError};
 use crate::netlink::{Observation, Placed, StepCause, StepFailed};
 
 pub use revert::{Reverted, recover};
@@ -37,6 +37,8 @@ pub struct Manner {
 pub enum Event<'a> {
     /// An open checkpoint is being reverted.
     Recovering,
+    /// What became of that: it is over, and all that can be is as it was.
+    Recovered(&'a Reverted),
     /// So many of the kernel's messages can't be read: what they say is not known, and couldn't be put back.
     Unreadable(usize),
     /// A checkpoint says nothing about this host as it is.
@@ -49,6 +51,8 @@ pub enum Event<'a> {
     /// Waiting for the result to show.
     Verifying,
     Reverting,
+    /// How that ended.
+    Reverted(&'a Reverted),
 }
 
 /// What went wrong while changing the host.
@@ -111,13 +115,14 @@ pub fn apply(
         tell(Event::Unreadable(seen.unreadable));
     }
     let before = seen.state;
-    let plan = plan_document(&before, desired)?;
+    let plan = kernel::plan(kernel, &before, desired)?;
     tell(Event::Planned(&plan));
     if plan.is_empty() {
         return Ok(plan);
     }
     // Nothing of it was refused, or there would be no plan.
     let (wanted, _) = Desired::read(desired);
+    let since = Instant::now();
     store.write(&before, desired)?;
     match change(kernel, &plan, &wanted, manner, tell, stop) {
         Ok(()) => match store.remove() {
@@ -126,10 +131,9 @@ pub fn apply(
         },
         Err(fault) => {
             tell(Event::Reverting);
-            let reverted = revert::revert(kernel, &plan, &before);
-            if reverted.is_complete() {
-                store.remove()?;
-            }
+            let mut reverted = revert::revert(kernel, &plan, &before, since);
+            close(store, &mut reverted)?;
+            tell(Event::Reverted(&reverted));
             Err(ApplyError::Failed { fault: Box::new(fault), reverted: Box::new(reverted) })
         }
     }
@@ -145,12 +149,26 @@ fn clear(kernel: &mut dyn Kernel, store: &Store, tell: &mut dyn FnMut(Event<'_>)
         }
         Found::Open(checkpoint) => {
             tell(Event::Recovering);
-            let reverted = recover(kernel, &checkpoint)?;
-            if !reverted.is_complete() {
+            let mut reverted = recover(kernel, &checkpoint)?;
+            if !reverted.is_over() {
+                tell(Event::Reverted(&reverted));
                 return Err(ApplyError::Recover { reverted: Box::new(reverted) });
             }
-            store.remove()?;
+            close(store, &mut reverted)?;
+            tell(Event::Recovered(&reverted));
         }
+    }
+    Ok(())
+}
+
+/// Nothing more can be done about it: the checkpoint goes, and where something couldn't be brought back it is kept aside
+/// for whoever wants to do that by hand. Trying again each time would bring nothing back either.
+fn close(store: &Store, reverted: &mut Reverted) -> Result<(), CheckpointError> {
+    if reverted.is_complete() {
+        return store.remove();
+    }
+    if reverted.is_over() {
+        reverted.aside = Some(store.set_aside()?);
     }
     Ok(())
 }

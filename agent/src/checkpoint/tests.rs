@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use policy::state::{IfName, Link, LinkKind, Observed};
 use serde_json::json;
 
-use super::{CheckpointError, Found, Store};
+use super::{CheckpointError, Found, Peek, Store, peek};
 use crate::netns::Identity;
 
 /// A folder of its own per test, gone with it.
@@ -88,4 +88,37 @@ fn two_do_not_work_on_one_namespace_at_once() {
     Store::lock(&folder.0, identity("boot", 8)).unwrap();
     drop(first);
     Store::lock(&folder.0, identity("boot", 7)).unwrap();
+}
+
+/// What can't be undone whole is out of the way and still there, also twice in a second.
+#[test]
+fn set_aside_it_is_open_no_more_and_not_lost() {
+    let folder = Folder::new("aside");
+    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    let mut kept: Vec<PathBuf> = Vec::new();
+    for _ in 0..3 {
+        store.write(&before(), &json!({"interfaces": []})).unwrap();
+        kept.push(store.set_aside().unwrap());
+        assert_eq!(store.find().unwrap(), Found::Nothing);
+    }
+    kept.dedup();
+    assert!(kept.len() == 3 && kept.iter().all(|path| path.exists()), "{kept:?}");
+}
+
+/// Who only looks is told what there is, and keeps nobody out.
+#[test]
+fn a_peek_tells_what_is_cut_off_from_what_is_under_way() {
+    let folder = Folder::new("peek");
+    let (ours, rebooted) = (identity("boot", 7), identity("other", 7));
+    assert_eq!(peek(&folder.0, &ours), Peek::Nothing);
+    let store = Store::lock(&folder.0, ours.clone()).unwrap();
+    assert_eq!(peek(&folder.0, &ours), Peek::Nothing, "nothing is written yet");
+    store.write(&before(), &json!({})).unwrap();
+    assert_eq!(peek(&folder.0, &ours), Peek::UnderWay);
+    assert_eq!(peek(&folder.0, &rebooted), Peek::Nothing);
+    drop(store);
+    assert_eq!(peek(&folder.0, &ours), Peek::CutOff);
+    let store = Store::lock(&folder.0, ours.clone()).unwrap();
+    store.remove().unwrap();
+    assert_eq!(peek(&folder.0, &ours), Peek::Nothing);
 }

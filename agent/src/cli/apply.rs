@@ -1,21 +1,26 @@
 //! `berth apply`: bring about a desired state on this host, or leave it as it was.
+//!
+//! Owns what is said on the way (`progress`) and who may stop it (`stop`); what is done is `transaction`'s.
+
+mod progress;
+mod stop;
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write as _};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 use policy::plan::Plan;
 use thiserror::Error;
+
+use progress::{Progress, Recovered};
+use stop::Stop;
 
 use super::desired;
 use super::live::{self, Where};
 use super::output::{self, Shown};
 use crate::checkpoint::Store;
+use crate::kernel;
 use crate::netns::Identity;
 use crate::transaction::{self, ApplyError, Event, Manner, Reverted};
 
@@ -23,7 +28,8 @@ use crate::transaction::{self, ApplyError, Event, Manner, Reverted};
 ///
 /// Looks at the host, plans, applies the plan step by step, looks again and compares. If a step fails or the result is
 /// not what was asked for, everything is put back and the exit code is 1. What was there before is on disk before
-/// the first change: if this is killed in the middle, the next 'berth apply' puts it back first. Ctrl-C does so right away.
+/// the first change: if this is killed in the middle, the next 'berth apply' puts it back first. Ctrl-C does so right away;
+/// before the first change it ends at once.
 ///
 /// What the document doesn't name is not touched. Needs CAP_NET_ADMIN.
 #[derive(Debug, clap::Args)]
@@ -43,9 +49,6 @@ pub(super) struct Args {
     /// How many seconds the result may take to show before everything is put back
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(..=86400))]
     timeout: u64,
-    /// Where the checkpoint is kept while a change is under way
-    #[arg(long, value_name = "DIR", default_value = "/run/berth")]
-    state_dir: PathBuf,
     /// The form of the answer
     #[arg(short, long, value_name = "FORM", default_value = "table")]
     output: Shown,
@@ -78,41 +81,65 @@ struct Aftermath {
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     let (name, wanted) = desired::read(&args.desired)?;
     if args.dry_run {
-        let plan = args.place.inside(|kernel| {
+        let plan = args.place.look(|kernel| {
             let observed = live::observe(kernel)?.state;
-            policy::plan::plan_document(&observed, &wanted)
-                .with_context(|| format!("{name}: can't be applied"))
+            kernel::plan(kernel, &observed, &wanted).with_context(|| format!("{name}: can't be applied"))
         })?;
-        return shown(&plan, args.output, "would be done; nothing was changed");
+        return shown(&plan, None, args.output, "would be done; nothing was changed");
     }
     if !may_change_networks() {
         return Err(NotAllowed.into());
     }
-    // From here on Ctrl-C is an answer to wait for, not an end.
     let stop = Stop::listen()?;
     let manner = Manner { verify: !args.no_verify, patience: Duration::from_secs(args.timeout) };
-    let plan = args.place.inside(|kernel| {
-        let store = Store::lock(&args.state_dir, Identity::here()?)?;
+    let (plan, recovered) = args.place.inside(|kernel| {
+        let store = Store::lock(args.place.state_dir(), Identity::here()?)?;
         let mut progress = Progress::new();
-        let applied =
-            transaction::apply(kernel, &store, &wanted, manner, &mut |event| progress.hear(&event), &|| {
-                stop.asked()
-            });
+        let mut hear = |event: Event<'_>| {
+            match &event {
+                Event::Recovering => stop.hold(),
+                Event::Planned(plan) if !plan.is_empty() => stop.hold(),
+                _ => {}
+            }
+            progress.hear(&event);
+        };
+        let applied = transaction::apply(kernel, &store, &wanted, manner, &mut hear, &|| stop.is_asked());
         progress.end();
-        applied.map_err(|error| explain(error, &name, &store))
+        let plan = applied.map_err(|error| explain(error, &name, &store))?;
+        Ok((plan, progress.recovered))
     })?;
     let done = if args.no_verify { "done, not verified" } else { "done and verified" };
-    shown(&plan, args.output, done)
+    answer(&plan, recovered.as_ref(), args.output, done)?;
+    Ok(String::new())
 }
 
-fn shown(plan: &Plan, form: Shown, end: &str) -> anyhow::Result<String> {
-    match form.format() {
-        Some(format) => output::document(&serde_json::to_value(plan)?, format),
-        None if plan.is_empty() => Ok(format!("{plan}\n")),
-        None => {
-            Ok(format!("{plan}\n\n{} {} {end}\n", plan.len(), if plan.len() == 1 { "step" } else { "steps" }))
+/// Whoever can't hear the answer has to know all the same that the host has changed.
+fn answer(plan: &Plan, recovered: Option<&Recovered>, form: Shown, done: &str) -> anyhow::Result<()> {
+    output::answer(&shown(plan, recovered, form, done)?).map_err(|error| {
+        if plan.is_empty() {
+            return error;
         }
+        output::note(&format!("{plan}\n"));
+        error.context(format!("the change is applied ({}), but that can't be said", count(plan, done)))
+    })
+}
+
+fn shown(plan: &Plan, recovered: Option<&Recovered>, form: Shown, end: &str) -> anyhow::Result<String> {
+    match form.format() {
+        Some(format) => {
+            let mut value = serde_json::to_value(plan)?;
+            if let Some((recovered, object)) = recovered.zip(value.as_object_mut()) {
+                object.insert("recovered".to_owned(), serde_json::to_value(recovered)?);
+            }
+            output::document(&value, format)
+        }
+        None if plan.is_empty() => Ok(format!("{plan}\n")),
+        None => Ok(format!("{plan}\n\n{}\n", count(plan, end))),
     }
+}
+
+fn count(plan: &Plan, end: &str) -> String {
+    format!("{} {} {end}", plan.len(), if plan.len() == 1 { "step" } else { "steps" })
 }
 
 /// What went wrong, and then how the host was left: the last thing a person reads is what matters most.
@@ -143,6 +170,13 @@ fn aftermath(reverted: &Reverted, checkpoint: &std::path::Path) -> String {
     for step in &reverted.left {
         let _ = write!(text, "\nstill to do: {step}");
     }
+    for lost in &reverted.lost {
+        let _ = write!(text, "\ncan't be brought back: {lost}");
+    }
+    if let Some(aside) = &reverted.aside {
+        let _ = write!(text, "\nwhat was before is kept in {}", aside.display());
+        return text;
+    }
     for failed in &reverted.failed {
         let _ = write!(text, "\nfailed: {}: {}", failed.step, failed.cause);
     }
@@ -162,72 +196,4 @@ fn may_change_networks() -> bool {
     let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     // Where it can't be told, the kernel will say.
     bits.is_none_or(|bits| bits & (1 << NET_ADMIN) != 0)
-}
-
-/// Signals that ask to stop; blocked, so that they wait until somebody asks for them.
-struct Stop {
-    signals: SignalFd,
-    asked: AtomicBool,
-}
-
-impl Stop {
-    fn listen() -> anyhow::Result<Self> {
-        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
-        set.thread_block().context("can't hold signals back")?;
-        let signals = SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-            .context("can't listen for signals")?;
-        Ok(Self { signals, asked: AtomicBool::new(false) })
-    }
-
-    fn asked(&self) -> bool {
-        if let Ok(Some(_)) = self.signals.read_signal() {
-            self.asked.store(true, Ordering::Relaxed);
-        }
-        self.asked.load(Ordering::Relaxed)
-    }
-}
-
-/// A line on the terminal that says where things stand; nothing where nobody watches.
-struct Progress {
-    terminal: bool,
-    steps: Vec<String>,
-}
-
-impl Progress {
-    fn new() -> Self {
-        Self { terminal: io::stderr().is_terminal(), steps: Vec::new() }
-    }
-
-    fn hear(&mut self, event: &Event<'_>) {
-        match event {
-            Event::Discarded { why } => output::warn("an old checkpoint is discarded", why),
-            Event::Recovering => {
-                output::warn("this host", "a change was cut off earlier; it is undone first");
-            }
-            Event::Unreadable(count) => {
-                let what = format!(
-                    "{count} of the kernel's messages can't be read; what they say couldn't be put back"
-                );
-                output::warn("this host", what);
-            }
-            Event::Planned(plan) => self.steps = plan.steps.iter().map(ToString::to_string).collect(),
-            Event::Step(done) => {
-                let next = self.steps.get(*done).map_or("", String::as_str);
-                self.line(&format!("[{done}/{}] {next}", self.steps.len()));
-            }
-            Event::Verifying => self.line("verifying"),
-            Event::Reverting => self.line("failed; putting everything back"),
-        }
-    }
-
-    fn line(&self, text: &str) {
-        if self.terminal {
-            let text: String = text.chars().take(100).collect();
-            let _ = write!(io::stderr().lock(), "\r\x1b[K{text}");
-        }
-    }
-
-    fn end(&self) {
-        self.line("");
-    }
 }

@@ -1,11 +1,14 @@
 //! This host, for the verbs that look at it or change it.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Context;
 
 use super::output;
+use crate::checkpoint::{self, Peek};
 use crate::kernel::{Kernel, Live};
 use crate::netlink::Observation;
-use crate::netns::Namespace;
+use crate::netns::{Identity, Namespace};
 
 /// Which network is meant.
 #[derive(Debug, clap::Args)]
@@ -13,6 +16,9 @@ pub(super) struct Where {
     /// Work in this network namespace: a name of 'ip netns', or a path such as /proc/123/ns/net
     #[arg(long, value_name = "NAME|PATH", value_parser = |text: &str| text.parse::<Namespace>())]
     netns: Option<Namespace>,
+    /// Where the checkpoint is kept while a change is under way
+    #[arg(long, value_name = "DIR", default_value = "/run/berth")]
+    state_dir: PathBuf,
 }
 
 impl Where {
@@ -23,6 +29,43 @@ impl Where {
     ) -> anyhow::Result<T> {
         let namespace = self.netns.clone().unwrap_or_default();
         namespace.inside(|| work(&mut Live::open(&namespace)?))?
+    }
+
+    /// The same for who changes nothing, and should know if what is seen is the middle of a change.
+    pub(super) fn look<T: Send>(
+        &self,
+        work: impl FnOnce(&mut Live) -> anyhow::Result<T> + Send,
+    ) -> anyhow::Result<T> {
+        self.inside(|kernel| {
+            self.mention_checkpoint();
+            work(kernel)
+        })
+    }
+
+    pub(super) fn state_dir(&self) -> &Path {
+        &self.state_dir
+    }
+
+    fn mention_checkpoint(&self) {
+        // Who can't tell which namespace this is has bigger worries, and hears of them.
+        let Ok(identity) = Identity::here() else { return };
+        match checkpoint::peek(&self.state_dir, &identity) {
+            Peek::Nothing => {}
+            Peek::CutOff => output::warn(
+                "this host",
+                "an apply was interrupted and is not undone yet; the next 'berth apply' reverts it first",
+            ),
+            Peek::UnderWay => {
+                output::warn("this host", "another berth is changing it now; this is a state in between");
+            }
+            Peek::Closed { path } => {
+                let path = path.display();
+                output::warn(
+                    "this host",
+                    format!("an apply may have been interrupted: only root can read {path}"),
+                );
+            }
+        }
     }
 }
 

@@ -57,6 +57,11 @@ pub(super) fn warn(file: &str, what: impl Display) {
     say(&format!("warning: {file}: {what}"));
 }
 
+/// Something to read beside the answer.
+pub(super) fn note(text: &str) {
+    say(text);
+}
+
 /// The error and its causes, each once: the first line says what, the indented ones where and why.
 pub(super) fn error(error: &anyhow::Error) {
     let chain: Vec<String> = error.chain().map(ToString::to_string).collect();

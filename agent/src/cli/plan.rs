@@ -8,6 +8,7 @@ use policy::state::Observed;
 use super::live::{self, Where};
 use super::output::{self, Shown};
 use super::{desired, input};
+use crate::kernel;
 
 /// Print what would be done to a host so that a document holds
 ///
@@ -43,16 +44,19 @@ Examples:
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     input::stdin_once(std::iter::once(&args.desired).chain(&args.current))?;
     let (name, desired) = desired::read(&args.desired)?;
-    let observed = match &args.current {
+    let cant = || format!("{name}: can't be applied");
+    let plan = match &args.current {
         Some(file) => {
             let (name, current) = input::state(file)?;
-            Observed::from_value(&current)
-                .with_context(|| format!("{name}: can't be read as the state of a host"))?
+            let observed = Observed::from_value(&current)
+                .with_context(|| format!("{name}: can't be read as the state of a host"))?;
+            policy::plan::plan_document(&observed, &desired).with_context(cant)?
         }
-        None => args.place.inside(|kernel| Ok(live::observe(kernel)?.state))?,
+        None => args.place.look(|kernel| {
+            let observed = live::observe(kernel)?.state;
+            kernel::plan(kernel, &observed, &desired).with_context(cant)
+        })?,
     };
-    let plan = policy::plan::plan_document(&observed, &desired)
-        .with_context(|| format!("{name}: can't be applied"))?;
     match args.output.format() {
         None => Ok(format!("{plan}\n")),
         Some(format) => output::document(&serde_json::to_value(&plan)?, format),

@@ -42,7 +42,7 @@ struct NoSuchInterface {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
-    let mut state = args.place.inside(|kernel| Ok(live::observe(kernel)?.state))?;
+    let mut state = args.place.look(|kernel| Ok(live::observe(kernel)?.state))?;
     if !args.interfaces.is_empty() {
         only(&mut state, &args.interfaces)?;
     }

@@ -40,19 +40,27 @@ impl Resolver {
 
     pub(super) fn set(&self, dns: &Dns) -> io::Result<()> {
         if !self.is_resolved() {
-            let text = merged(&file::read(&self.path)?, dns);
-            return file::replace_or_remove(&self.path, &text);
+            let read = file::read(&self.path).map_err(|error| at(&self.path, &error))?;
+            let replaced = file::replace_or_remove(&self.path, &merged(&read, dns));
+            return replaced.map_err(|error| at(&self.path, &error));
         }
-        match *dns == Dns::default() {
-            true => file::remove(Path::new(DROP_IN))?,
-            false => file::replace(Path::new(DROP_IN), &drop_in(dns))?,
-        }
+        let path = Path::new(DROP_IN);
+        let changed = match *dns == Dns::default() {
+            true => file::remove(path),
+            false => file::replace(path, &drop_in(dns)),
+        };
+        changed.map_err(|error| at(path, &error))?;
         let told = Command::new("systemctl").args(["try-reload-or-restart", "systemd-resolved"]).status()?;
         match told.success() {
             true => Ok(()),
             false => Err(io::Error::other(format!("systemctl could not reload systemd-resolved: {told}"))),
         }
     }
+}
+
+/// The same error, with the file it is about.
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// As resolv.conf(5): of several `search` or `domain` lines the last one counts.

@@ -1,9 +1,11 @@
 //! The way back: from whatever there is now to what was before, for everything a plan may have touched.
 
+use std::borrow::Cow;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use policy::plan::{Plan, Step, plan_document};
-use policy::state::Observed;
+use policy::plan::{Loss, Plan, Step, plan_document};
+use policy::state::{Address, Family, Lifetime, Link, Observed};
 
 use super::{ApplyError, LOOK_AGAIN};
 use crate::checkpoint::Checkpoint;
@@ -19,24 +21,35 @@ const ROUNDS: usize = 5;
 /// How a revert ended.
 #[derive(Debug, Default)]
 pub struct Reverted {
-    /// Steps taken.
-    pub done: usize,
+    /// Steps taken, in order, over all rounds.
+    pub done: Vec<Step>,
     /// What is still not as before.
     pub left: Vec<Step>,
     /// What failed in the last round.
     pub failed: Vec<StepFailed>,
+    /// What nobody can bring back.
+    pub lost: Vec<Loss>,
     /// The host couldn't be looked at.
     pub blind: Option<KernelError>,
+    /// Where the checkpoint is kept, if it is closed although something is lost.
+    pub aside: Option<PathBuf>,
 }
 
 impl Reverted {
+    /// All of it is as before.
     pub fn is_complete(&self) -> bool {
+        self.is_over() && self.lost.is_empty()
+    }
+
+    /// All that can be is as before: there is nothing to try again.
+    pub fn is_over(&self) -> bool {
         self.left.is_empty() && self.blind.is_none()
     }
 }
 
-/// Puts back what was there before `plan`. Never gives up at the first step that fails: what can be put back is.
-pub(super) fn revert(kernel: &mut dyn Kernel, plan: &Plan, before: &Observed) -> Reverted {
+/// Puts back what was there before `plan`, observed at `since`. Never gives up at the first step that fails: what can
+/// be put back is.
+pub(super) fn revert(kernel: &mut dyn Kernel, plan: &Plan, before: &Observed, since: Instant) -> Reverted {
     let mut reverted = Reverted::default();
     let until = Instant::now() + PATIENCE;
     let mut rounds = 0;
@@ -44,11 +57,13 @@ pub(super) fn revert(kernel: &mut dyn Kernel, plan: &Plan, before: &Observed) ->
         match kernel.observe() {
             Ok(seen) => {
                 reverted.blind = None;
-                reverted.left = plan.revert_from(&seen.state, before).steps;
+                let way = plan.revert_from(&seen.state, &aged(before, since.elapsed()));
+                reverted.left = way.steps;
+                reverted.lost = way.losses.into_iter().filter(|l| matches!(l, Loss::Link { .. })).collect();
             }
             Err(error) => reverted.blind = Some(error),
         }
-        if reverted.is_complete() || rounds == ROUNDS || Instant::now() >= until {
+        if reverted.is_over() || rounds == ROUNDS || Instant::now() >= until {
             return reverted;
         }
         if reverted.blind.is_none() {
@@ -61,6 +76,28 @@ pub(super) fn revert(kernel: &mut dyn Kernel, plan: &Plan, before: &Observed) ->
     }
 }
 
+/// The state as time would have made it: leases have less left, and those that are over are gone.
+fn aged(before: &Observed, by: Duration) -> Cow<'_, Observed> {
+    let seconds = u32::try_from(by.as_secs()).unwrap_or(u32::MAX);
+    let leases =
+        |link: &Link| Family::BOTH.iter().any(|f| link.ip(*f).addresses.iter().any(Address::is_dynamic));
+    if seconds == 0 || !before.links.values().any(leases) {
+        return Cow::Borrowed(before);
+    }
+    let less = |left: u32| left.saturating_sub(seconds);
+    let mut state = before.clone();
+    for link in state.links.values_mut() {
+        for family in Family::BOTH {
+            let addresses = &mut link.ip_mut(family).addresses;
+            for lifetime in addresses.iter_mut().filter_map(|address| address.lifetime.as_mut()) {
+                *lifetime = Lifetime { valid: less(lifetime.valid), preferred: less(lifetime.preferred) };
+            }
+            addresses.retain(|address| address.lifetime.is_none_or(|lifetime| lifetime.valid > 0));
+        }
+    }
+    Cow::Owned(state)
+}
+
 /// One round: every step, whatever becomes of those before.
 fn take(kernel: &mut dyn Kernel, reverted: &mut Reverted) {
     reverted.failed.clear();
@@ -68,11 +105,11 @@ fn take(kernel: &mut dyn Kernel, reverted: &mut Reverted) {
     while !rest.is_empty() {
         match kernel.apply(rest, &mut |_| true) {
             Ok(()) => {
-                reverted.done += rest.len();
+                reverted.done.extend_from_slice(rest);
                 rest = &[];
             }
             Err(failed) => {
-                reverted.done += failed.place;
+                reverted.done.extend_from_slice(rest.get(..failed.place).unwrap_or_default());
                 rest = rest.get(failed.place + 1..).unwrap_or_default();
                 reverted.failed.push(failed);
             }
@@ -84,5 +121,6 @@ fn take(kernel: &mut dyn Kernel, reverted: &mut Reverted) {
 pub fn recover(kernel: &mut dyn Kernel, checkpoint: &Checkpoint) -> Result<Reverted, ApplyError> {
     let plan = plan_document(&checkpoint.before, &checkpoint.desired)
         .map_err(|source| ApplyError::Unrecoverable { source })?;
-    Ok(revert(kernel, &plan, &checkpoint.before))
+    let since = Instant::now().checked_sub(checkpoint.age()).unwrap_or_else(Instant::now);
+    Ok(revert(kernel, &plan, &checkpoint.before, since))
 }

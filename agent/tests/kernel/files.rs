@@ -127,3 +127,20 @@ berth apply -f $HOUSE/new
     let end = "failed 1\nruns-as\nboots-as\nfor-now\nboots-as\nnew\nnew\n# by hand\nnew\nnothing to do\n";
     assert!(said.ends_with(end), "{said}");
 }
+
+/// A resolver's file that wasn't there isn't there again, when the step after it fails.
+#[test]
+fn a_resolver_that_was_not_there() {
+    let house = House::new("no-resolver");
+    let script = r#"
+# It can be read, and not replaced.
+ln -s /proc/version /etc/hostname
+hostname runs-as
+echo '{dns-resolver: {config: {server: [192.0.2.53]}}, hostname: {config: new}}' > $HOUSE/both
+berth apply -f $HOUSE/both 2>&1 || echo failed $?
+hostname; ls /etc; readlink /etc/hostname
+"#;
+    let said = house.run(script).ok();
+    assert!(said.contains("(set hostname") && said.contains("the host is as it was before"), "{said}");
+    assert!(said.ends_with("failed 1\nruns-as\nhostname\n/proc/version\n"), "{said}");
+}

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
@@ -84,6 +84,12 @@ impl Ground {
             near.ip(&format!("link set eth{card} up"));
             far.ip(&format!("link set far{card} up"));
         }
+        // Link-local addresses come by themselves, a little later: what is dumped from now on is steady.
+        for ground in [&near, &far] {
+            ground.wait_until("all cards have link-local addresses", || {
+                ground.ip("-6 -o addr").matches("inet6 fe80").count() == count
+            });
+        }
         (near, far)
     }
 
@@ -107,9 +113,7 @@ impl Ground {
     pub(crate) fn berth(&self, args: &[&str], stdin: &str) -> Ran {
         let mut command = Command::new(berth());
         command.args(args).args(["--netns", &self.name]);
-        if args.first() == Some(&"apply") {
-            command.arg("--state-dir").arg(&self.state_dir);
-        }
+        command.arg("--state-dir").arg(&self.state_dir);
         run(&mut command, stdin)
     }
 
@@ -151,24 +155,29 @@ impl Ground {
         folders.filter(|folder| folder.path().join("checkpoint.json").exists()).count()
     }
 
-    /// Everything that `ip` and the resolver's file say, but for what changes by itself.
-    #[track_caller]
-    pub(crate) fn dump(&self) -> String {
-        let parts = ["-d link", "addr", "route show table all", "-6 route show table all", "rule", "-6 rule"];
-        let mut text: String = parts.iter().map(|part| self.ip(part)).collect();
-        let folder = "/proc/sys/net/ipv6/conf";
-        let read =
-            format!("cat {folder}/*/disable_ipv6 {folder}/*/forwarding /proc/sys/net/ipv4/conf/*/forwarding");
-        text.push_str(&self.inside(&read).ok());
-        text.push_str(&std::fs::read_to_string(self.resolv_conf()).unwrap_or_default());
-        // Clocks, and how far the probes of link-local addresses are.
-        let changing = ["valid_lft", "hello_timer", "local fe80", "anycast fe80"];
-        let lines = text.lines().filter(|line| !changing.iter().any(|word| line.contains(word)));
-        lines.map(|line| format!("{}\n", settled(line))).collect()
-    }
-
     pub(crate) fn resolv_conf(&self) -> PathBuf {
         PathBuf::from(format!("/etc/netns/{}/resolv.conf", self.name))
+    }
+
+    /// From here on the resolver's file can be read and not replaced: a change that sets it fails at its last step.
+    pub(crate) fn break_resolver(&self) {
+        std::fs::create_dir_all(self.resolv_conf().parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink("/proc/version", self.resolv_conf()).unwrap();
+    }
+
+    /// `berth apply` of a document on its standard input, left running.
+    pub(crate) fn start_apply(&self, document: &str, args: &[&str]) -> Child {
+        let mut child = Command::new(berth())
+            .args(["apply", "-f", "-", "--netns", &self.name, "--state-dir"])
+            .arg(&self.state_dir)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(document.as_bytes()).unwrap();
+        child
     }
 
     /// A shell line, inside.
@@ -192,17 +201,6 @@ impl Ground {
         let ours = text.lines().filter(|line| !line.contains("proto kernel"));
         ours.map(|line| line.replace(" proto static", "").trim().to_owned()).collect()
     }
-}
-
-/// Without what comes about by itself: how far a probe is, and the carrier with all that follows from it.
-fn settled(line: &str) -> String {
-    let mut line = line.replace(" tentative", "").replace("NO-CARRIER,", "");
-    for flag in [",LOWER_UP", ",M-DOWN"] {
-        line = line.replace(flag, "");
-    }
-    let Some((before, after)) = line.split_once(" state ") else { return line.trim_end().to_owned() };
-    let after = after.split_once(' ').map_or("", |(_, after)| after);
-    format!("{before} {after}").trim_end().to_owned()
 }
 
 impl Drop for Ground {

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::dump::{assert_same, without};
 use crate::ground::{Ground, berth, run};
 
 #[test]
@@ -16,23 +17,21 @@ fn interfaces_not_named_are_untouched() {
     ground.ip("rule add from 10.1.0.0/24 lookup 77 priority 50");
     ground.ip("link add br7 type bridge");
     ground.ip("link set eth2 master br7");
-    let others = |ground: &Ground| {
-        let lines = |what: &str| ground.ip(what);
-        format!(
-            "{}{}{}",
-            lines("addr show dev eth1"),
-            lines("-d link show dev eth2"),
-            lines("-d link show dev br7")
-        ) + &lines("route show dev eth1")
-            + &lines("rule")
-    };
-    let before = others(&ground);
+    ground.ip("-6 route add fd09::/32 via fd01::fe dev eth1");
+    ground.ip("-6 rule add from fd01::/64 lookup 77 priority 50");
+    ground.ip("route add 10.7.0.0/16 via 10.1.0.254 table 77");
+    ground.inside("bridge fdb add 02:00:00:00:00:99 dev eth2 master static").ok();
+    let others = || without(&ground.dump_whole(), &["eth0"]);
+    let before = others();
+    for part in ["table 77", "02:00:00:00:00:99 dev eth2", "eth1 rp_filter", "fd09::/32", "master br7"] {
+        assert!(before.contains(part), "{part} is not in\n{before}");
+    }
     let document = "
 interfaces: [{name: eth0, mtu: 1300, ipv4: {enabled: true, address: [{ip: 10.0.0.1, prefix-length: 24}]}}]
 routes: {config: [{destination: 10.8.0.0/16, next-hop-address: 10.0.0.254, next-hop-interface: eth0}]}
 ";
     ground.apply(document).ok();
-    assert_eq!(others(&ground), before);
+    assert_same(&before, &others(), "beside a change of eth0");
 }
 
 /// Whatever the host does with secondaries whose primary goes.
@@ -131,7 +130,7 @@ fn an_ipv6_address_that_somebody_has_is_an_error_and_is_undone() {
         "interfaces: [{name: eth0, ipv6: {enabled: true, address: [{ip: 'fd00::1', prefix-length: 64}]}}]";
     let said = ground.apply(document).fails_with("duplicate address detection failed on eth0");
     assert!(said.contains("the host is as it was before"), "{said}");
-    assert_eq!(ground.dump(), before);
+    ground.is_as(&before);
     ground.apply(&document.replace("fd00::1", "fd00::2")).ok();
     // Awaited: usable as soon as apply is done.
     assert!(!ground.ip("-6 addr show dev eth0").contains("tentative"));
@@ -158,10 +157,17 @@ fn five_hundred_interfaces() {
 
 #[test]
 fn without_the_right_a_clear_error_and_nothing_touched() {
-    use std::os::unix::process::CommandExt;
-    let mut command = Command::new(berth());
-    command.args(["apply", "-f", "-"]).uid(65534).gid(65534);
-    run(&mut command, "interfaces: [{name: lo, mtu: 1400}]").fails_with("needs CAP_NET_ADMIN");
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("addr add 10.0.0.1/24 dev eth0");
+    let before = ground.dump_whole();
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &ground.name, "setpriv", "--reuid", "65534", "--regid", "65534"]);
+    command.args(["--clear-groups", "--bounding-set=-all"]).arg(berth()).args(["apply", "-f", "-"]);
+    let document = "interfaces: [{name: eth0, mtu: 1400, ipv4: {enabled: false}}]";
+    let said = run(command.arg("--state-dir").arg(&ground.state_dir), document);
+    said.fails_with("needs CAP_NET_ADMIN");
+    assert_same(&before, &ground.dump_whole(), "without the right");
+    assert!(!ground.state_dir.exists());
 }
 
 #[test]
@@ -177,7 +183,7 @@ fn a_dry_run_changes_nothing_and_a_wrong_document_neither() {
         .apply("interfaces: [{name: eth0, mtu: 1400, lldp: {enabled: true}}]")
         .fails_with("interfaces[0].lldp");
     ground.apply("interfaces: [{name: eth0, mtu: 100000}]").fails_with("interfaces[0].mtu");
-    assert_eq!(ground.dump(), before);
+    ground.is_as(&before);
     assert_eq!(ground.checkpoints(), 0);
 }
 

@@ -6,14 +6,20 @@
 // A test stops at what it can't have.
 #![allow(clippy::unwrap_used)]
 
+mod advertised;
+mod cut_off;
+mod dump;
 mod exact;
 mod files;
 mod ground;
 mod guest;
 mod holds;
 mod monitor;
+mod no_gap;
 mod peers;
 mod recovery;
 mod reviewed;
 mod scenarios;
 mod show;
+mod signals;
+mod words;

@@ -57,3 +57,37 @@ fn what_is_lost_is_said() {
     ground.ip("addr add 10.200.0.1/24 dev lo");
     assert!(matches!(monitor.wait(PATIENCE).unwrap(), Heard::Changes(1..)));
 }
+
+/// A storm that fills the buffer, in which a link goes and comes again under its name: nothing that was known before is
+/// relied on, and what is seen next is what there is.
+#[test]
+fn after_a_storm_all_is_looked_at_again() {
+    use agent::kernel::{Kernel, Live};
+    use policy::plan::Step;
+    use policy::state::IfName;
+
+    let ground = Ground::new();
+    ground.ip("link add a0 type veth peer name b0");
+    let namespace = Namespace::Named(ground.name.clone());
+    let work = || {
+        let mut kernel = Live::listening(&namespace, Monitor::with_buffer(4096).unwrap()).unwrap();
+        kernel.observe().unwrap();
+        let mut storm = "link del a0\nlink add a0 type veth peer name b0\n".to_owned();
+        for n in 0..3000 {
+            storm.push_str(&format!("addr add 10.{}.{}.1/24 dev lo\n", n / 250, n % 250));
+        }
+        crate::ground::run(
+            std::process::Command::new("ip").args(["-n", &ground.name, "-batch", "-"]),
+            &storm,
+        )
+        .ok();
+        kernel.settle(PATIENCE).unwrap();
+        // To the link that has this name now, though nobody observed it.
+        let link = IfName::new("a0").unwrap();
+        kernel.apply(&[Step::SetMtu { link: link.clone(), mtu: 1400 }], &mut |_| true).unwrap();
+        let state = kernel.observe().unwrap().state;
+        (state.links[&link].mtu, state.links["lo"].ipv4.addresses.len())
+    };
+    let (mtu, addresses) = namespace.inside(work).unwrap();
+    assert_eq!((mtu, addresses), (Some(1400), 3001));
+}

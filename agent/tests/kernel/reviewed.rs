@@ -45,7 +45,7 @@ fn rules_that_mean_something_else() {
         let said = ground.apply(&json!({"route-rules": {"config": [rule]}}).to_string()).ok();
         assert_eq!(said, "nothing to do\n");
     }
-    assert_eq!(ground.dump(), before);
+    ground.is_as(&before);
     let masked =
         "route-rules: {config: [{family: ipv4, fwmark: 0, fwmask: 255, route-table: 100, priority: 500}]}";
     ground.apply(masked).ok();
@@ -62,7 +62,7 @@ fn a_percent_sign_is_no_name() {
     ground
         .apply("interfaces: [{name: 'br%d', type: linux-bridge, state: up}]")
         .fails_with("can't contain '%'");
-    assert_eq!(ground.dump(), before);
+    ground.is_as(&before);
 }
 
 /// Routes of one destination and metric that are several, by different hands: they stay several.
@@ -79,7 +79,7 @@ fn twins_stay_twins() {
     ground.ip("-6 route append fd08::/32 dev eth1");
     let before = ground.dump();
     ground.shows_what_holds();
-    assert_eq!(ground.dump(), before);
+    ground.is_as(&before);
     // Asked for another way, only what was written goes.
     let document = "routes: {config: [{destination: 10.8.0.0/16, next-hop-interface: eth0, next-hop-address: 10.0.0.9}]}";
     ground.apply(document).ok();

@@ -167,7 +167,8 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         | K::RouteLinkIgnored { name }
         | K::RouteLinkDown { name }
         | K::RouteFamilyOff { name, .. }
-        | K::Gateway { name, .. } => [Some(name), None],
+        | K::Gateway { name, .. }
+        | K::OwnGateway { name, .. } => [Some(name), None],
         K::UnknownPort { controller, port }
         | K::NotListed { controller, port }
         | K::IpOnPort { controller, port, .. }
@@ -191,6 +192,7 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         | K::HopWithoutGateway
         | K::RouteConflict { .. }
         | K::Pointless(_)
+        | K::NotHere { .. }
         | K::Refused(_)
         | K::Step(_) => [None, None],
     }

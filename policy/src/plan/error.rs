@@ -131,12 +131,17 @@ pub enum ProblemKind {
     RouteFamilyOff { name: IfName, family: Family },
     #[error("{via} can't be reached directly through {name}: it is in none of its subnets")]
     Gateway { via: std::net::IpAddr, name: IfName },
+    #[error("{via} is this host's own address, on {name}: a gateway is another host")]
+    OwnGateway { via: std::net::IpAddr, name: IfName },
     #[error("is missing; an IPv6 route with several next hops needs a gateway in each")]
     HopWithoutGateway,
     #[error("{source_ip} is no address of this host")]
     Source { source_ip: std::net::IpAddr },
     #[error("differs from {first}, which is another next hop of the same route")]
     RouteConflict { first: String },
+    /// What the place that is worked on hasn't got; said by whoever knows the place.
+    #[error("{why}")]
+    NotHere { why: &'static str },
     /// Not a matter of this host: Berth doesn't take it.
     #[error("{0}")]
     Refused(Reason),

@@ -12,7 +12,7 @@
 
 use super::step::Step;
 use crate::state::route::MAIN_TABLE;
-use crate::state::{Address, Family, IfName, Observed, Route, RouteKey, RouteType};
+use crate::state::{Address, Family, IfName, Link, LinkKind, Observed, Route, RouteKey, RouteType};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,6 +30,11 @@ pub enum Loss {
     Route {
         route: Route,
     },
+    /// A link that nobody can make again: no revert brings it back.
+    Link {
+        link: IfName,
+        kind: LinkKind,
+    },
     /// The main table had a default route and then has none: whatever is not next door can't be reached.
     LastDefaultRoute {
         family: Family,
@@ -41,13 +46,23 @@ impl fmt::Display for Loss {
         match self {
             Loss::Address { link, address } => write!(f, "address {address} of {link}"),
             Loss::Route { route } => write!(f, "route {route}"),
+            Loss::Link { link, kind: LinkKind::Veth } => {
+                write!(f, "{link} can't be made again: its other end is in another network namespace")
+            }
+            Loss::Link { link, kind } if kind.is_virtual() => {
+                write!(f, "{link} can't be made again: what it sits on is gone")
+            }
+            Loss::Link { link, kind } => {
+                write!(f, "{link} is gone, and a link of type {kind} is not Berth's to make")
+            }
             Loss::LastDefaultRoute { family } => write!(f, "no {family} default route is left"),
         }
     }
 }
 
 pub(super) fn losses(before: &Observed, after: &Observed, steps: &[Step]) -> Vec<Loss> {
-    let mut losses = addresses(before, after);
+    let mut losses = for_good(steps, before);
+    losses.extend(addresses(before, after));
     let routes_changed = before.routes != after.routes;
     if routes_changed {
         losses.extend(routes(&before.routes, &after.routes));
@@ -62,6 +77,21 @@ pub(super) fn losses(before: &Observed, after: &Observed, steps: &[Step]) -> Vec
         losses.extend(bare.map(|family| Loss::LastDefaultRoute { family }));
     }
     losses
+}
+
+/// Whether a link that is gone could be made: not a card, nor one end of a pair whose other end is elsewhere.
+pub(super) fn can_be_made(link: &Link) -> bool {
+    link.kind.is_virtual() && (link.kind != LinkKind::Veth || link.peer.is_some())
+}
+
+/// Said although a step names them: who deletes one should know that there is no way back.
+fn for_good(steps: &[Step], before: &Observed) -> Vec<Loss> {
+    let deleted = steps.iter().filter_map(|step| match step {
+        Step::DeleteLink { link, .. } => before.links.get(link),
+        _ => None,
+    });
+    let gone = deleted.filter(|link| !can_be_made(link));
+    gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }).collect()
 }
 
 fn addresses(before: &Observed, after: &Observed) -> Vec<Loss> {
@@ -148,7 +178,7 @@ impl<'a> Said<'a> {
                 self.deleted.contains(&(link, address.ip, address.prefix)) || self.added.contains(&address.ip)
             }
             Loss::Route { route } => self.routes.contains(&route.key()),
-            Loss::LastDefaultRoute { .. } => false,
+            Loss::Link { .. } | Loss::LastDefaultRoute { .. } => false,
         }
     }
 }

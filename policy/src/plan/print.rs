@@ -36,6 +36,6 @@ fn head(loss: &Loss) -> &'static str {
     match loss {
         Loss::Address { .. } | Loss::Route { .. } => "also lost: ",
         // Whoever is about to cut themselves off shall not overlook it.
-        Loss::LastDefaultRoute { .. } => "WARNING: ",
+        Loss::Link { .. } | Loss::LastDefaultRoute { .. } => "WARNING: ",
     }
 }

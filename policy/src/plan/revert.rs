@@ -1,9 +1,11 @@
 //! The way back: from whatever is there now to what was before, for what a plan may have touched.
 //!
 //! It doesn't walk the steps backwards: a plan may have failed in the middle, and the kernel does things of its
-//! own. It takes what is there now, puts in what was before wherever the plan had a hand, and plans that.
+//! own. It takes what is there now, puts in what was before wherever the plan had a hand, and plans that. What nobody can
+//! make again (a card that vanished, a veth whose other end is elsewhere) is left out and said as a loss.
 
 use super::diff::diff;
+use super::loss::{Loss, can_be_made};
 use super::{Plan, Step};
 use crate::state::{AcceptRa, Address, IfName, Link, Observed, Route, RouteKey, Rule};
 use ipnet::IpNet;
@@ -30,8 +32,10 @@ struct Touched<'a> {
 pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     let touched = touched(plan, now, before);
     let mut target = now.clone();
+    let lost = lost(&touched, now, before);
     for name in &touched.links {
         match before.links.get(*name) {
+            _ if lost.contains(*name) => {}
             Some(link) => target.insert(restored(link, now.links.get(*name), &touched)),
             None => {
                 target.links.remove(*name);
@@ -50,7 +54,8 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     };
     // Routes that the kernel learns by itself are not brought back by hand.
     target.routes.retain(|r| r.protocol.is_kernels() || !goes(r));
-    target.routes.extend(before.routes.iter().filter(|r| !r.protocol.is_kernels() && concerns(r)).cloned());
+    let back = before.routes.iter().filter(|r| !r.protocol.is_kernels() && concerns(r));
+    target.routes.extend(back.filter_map(|r| without(r, &lost)));
     let like_added = |rule: &Rule| {
         let twin = |r: &&Rule| (r.family, r.priority) == (rule.family, rule.priority);
         touched.rules.iter().any(twin) && !before.rules.contains(rule)
@@ -68,7 +73,38 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
         Step::CreateLink(new) => Some(new.name.clone()),
         _ => None,
     });
-    diff(now, &target, &made.collect()).plan
+    let mut plan = diff(now, &target, &made.collect()).plan;
+    let gone = lost.iter().filter_map(|name| before.links.get(*name));
+    plan.losses.extend(gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }));
+    plan
+}
+
+/// Links that are gone and that nobody can make again, with what sat on them.
+fn lost<'a>(touched: &Touched<'a>, now: &Observed, before: &'a Observed) -> BTreeSet<&'a IfName> {
+    let gone: Vec<&Link> = touched
+        .links
+        .iter()
+        .filter(|name| !now.links.contains_key(**name))
+        .filter_map(|name| before.links.get(*name))
+        .collect();
+    let mut lost: BTreeSet<&IfName> = gone.iter().filter(|l| !can_be_made(l)).map(|l| &l.name).collect();
+    loop {
+        let size = lost.len();
+        let above = gone.iter().filter(|l| l.base.as_ref().is_some_and(|base| lost.contains(base)));
+        let above: Vec<&IfName> = above.map(|l| &l.name).collect();
+        lost.extend(above);
+        if lost.len() == size {
+            return lost;
+        }
+    }
+}
+
+/// The ways of a route that don't lead through these links; nothing, if there are none.
+fn without(route: &Route, lost: &BTreeSet<&IfName>) -> Option<Route> {
+    let mut route = route.clone();
+    let ways = route.next_hops.len();
+    route.next_hops.retain(|hop| !lost.contains(&hop.dev));
+    (route.next_hops.len() == ways || !route.next_hops.is_empty()).then_some(route)
 }
 
 /// A link as it was, but for what nobody puts back: link-locals that the kernel makes, leases that came or went

@@ -4,7 +4,7 @@ use policy::state::{AcceptRa, IfName, Link, LinkKind, Mac};
 
 use super::{AF_INET, AF_INET6};
 use crate::netlink::kind;
-use crate::netlink::wire::{Attrs, Malformed, read_u16, read_u32};
+use crate::netlink::wire::{Attr, Attrs, Malformed, read_u16, read_u32};
 
 pub(in crate::netlink) const HEADER: usize = 16;
 
@@ -64,8 +64,7 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malfo
     let hardware = read_u16(payload, 2).ok_or(Malformed)?;
     let index = read_u32(payload, 4).ok_or(Malformed)?;
     let flags = read_u32(payload, 8).ok_or(Malformed)?;
-    let name = attrs.text(IFLA_IFNAME).ok_or(Malformed)?;
-    let name = IfName::new(&name).map_err(|_| Malformed)?;
+    let (name, is_odd) = name(attrs.get(IFLA_IFNAME).ok_or(Malformed)?)?;
 
     let info = attrs.nested(IFLA_LINKINFO)?;
     let said = info.and_then(|info| info.text(INFO_KIND));
@@ -88,7 +87,7 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malfo
         _ => attrs.u32(IFLA_LINK).filter(|_| near),
     };
     let mut link = Link::new(name, kind);
-    link.ignored = matches!(link.kind, LinkKind::Other(_));
+    link.ignored = is_odd || matches!(link.kind, LinkKind::Other(_));
     link.up = flags & IFF_UP != 0;
     link.promiscuous = flags & IFF_PROMISC != 0;
     link.alias = attrs.text(IFLA_IFALIAS).filter(|alias| !alias.is_empty());
@@ -106,6 +105,17 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malfo
     let controller = attrs.u32(IFLA_MASTER);
     let running = flags & IFF_UP != 0 && flags & IFF_RUNNING != 0;
     Ok(Some(SeenLink { index, link, running, controller, lower: lower.filter(|i| *i != 0), data, port }))
+}
+
+/// The name, and whether the kernel takes more for a name than documents can say: bytes that are no text, control
+/// characters. Those are shown escaped, and such a link is left alone.
+fn name(attr: Attr<'_>) -> Result<(IfName, bool), Malformed> {
+    let bytes = attr.payload.split(|byte| *byte == 0).next().unwrap_or_default();
+    if let Some(name) = std::str::from_utf8(bytes).ok().and_then(|text| IfName::new(text).ok()) {
+        return Ok((name, false));
+    }
+    let escaped: String = bytes.iter().map(|byte| byte.escape_ascii().to_string()).collect();
+    IfName::reference(&escaped).map(|name| (name, true)).map_err(|_| Malformed)
 }
 
 fn mac(attrs: Attrs<'_>, number: u16) -> Option<Mac> {

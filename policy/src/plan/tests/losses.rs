@@ -44,6 +44,33 @@ fn a_link_that_goes_down_loses_its_routes_and_ways() {
     );
 }
 
+/// Its other end is elsewhere, so no revert can make it again: said beforehand, and left out on the way back.
+#[test]
+fn a_veth_whose_other_end_is_elsewhere() {
+    let before = observed(
+        "
+interfaces:
+- {name: eth0, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 10.0.0.5, prefix-length: 24}]}}
+- {name: v0, type: veth, state: up, ipv4: {enabled: true, address: [{ip: 10.1.0.5, prefix-length: 24}]}}
+- {name: mv0, type: mac-vlan, state: up, mac-vlan: {base-iface: v0, mode: bridge}}
+routes: {config: [{destination: 198.51.100.0/24, next-hop-interface: v0, next-hop-address: 10.1.0.1}]}
+",
+    );
+    let said = |plan: &Plan| plan.losses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let plan = of(&before, "interfaces: [{name: v0, type: veth, state: absent}, {name: eth0, mtu: 1400}]");
+    let lost = "v0 can't be made again: its other end is in another network namespace";
+    assert!(said(&plan).contains(&lost.to_owned()), "{plan}");
+    let back = plan.revert(&before);
+    let steps: Vec<String> = back.steps.iter().map(ToString::to_string).collect();
+    assert!(steps.iter().all(|step| step.starts_with("set mtu eth0")), "{back}");
+    assert!(said(&back).contains(&lost.to_owned()), "{back}");
+    // What sat on it can't be there without it.
+    assert!(
+        said(&back).iter().any(|loss| loss == "mv0 can't be made again: what it sits on is gone"),
+        "{back}"
+    );
+}
+
 #[test]
 fn a_family_that_is_switched_off_loses_addresses_and_routes() {
     assert_eq!(

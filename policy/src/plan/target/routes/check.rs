@@ -5,7 +5,8 @@ use super::locals;
 use crate::plan::error::ProblemKind;
 use crate::plan::reach::Direct;
 use crate::state::route::MAIN_TABLE;
-use crate::state::{Desired, DesiredRoute, Family, IfName, LinkState, NextHop, Route};
+use crate::state::{Desired, DesiredRoute, Family, IfName, Link, LinkState, NextHop, Route};
+use std::net::IpAddr;
 
 impl Merge<'_> {
     pub(super) fn check_link(&mut self, entry: &DesiredRoute, dev: &IfName, family: Family) {
@@ -49,6 +50,21 @@ impl Merge<'_> {
         })
     }
 
+    /// The link of this host that has the address of a gateway. A link-local one counts only on the route's own link, and
+    /// links under a controller (a vrf) may be a world of their own.
+    fn own_gateway(&self, via: IpAddr, dev: &IfName) -> Option<IfName> {
+        let family = Family::of(&via);
+        let has = |link: &Link| link.ip(family).addresses.iter().any(|a| a.ip == via);
+        let out = self.state.links.get(dev)?;
+        if has(out) {
+            return Some(dev.clone());
+        }
+        let near = matches!(via, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        let other = |link: &&Link| link.controller.is_none() && has(link);
+        let found = self.state.links.values().filter(|_| !near && out.controller.is_none()).find(other);
+        found.map(|link| link.name.clone())
+    }
+
     pub(super) fn check_routes(&mut self, desired: &Desired) {
         let direct: Vec<Route> = self.state.routes.iter().filter(|r| !r.has_gateway()).cloned().collect();
         let reach = Direct::of(&direct);
@@ -58,9 +74,16 @@ impl Merge<'_> {
             if let (Some(via), Some(dev)) = (entry.via.flatten(), &entry.dev) {
                 let hop = NextHop { via: Some(via), dev: dev.clone(), weight: 1, onlink: false };
                 let known = self.state.links.get(dev).is_some_and(|l| !l.ignored);
-                if known && !reach.reaches(&self.state, &hop) && !self.already(entry) {
+                let own = locals.contains(&via).then(|| self.own_gateway(via, dev)).flatten();
+                // Of IPv4 the kernel takes one of its own, and takes it for none; of IPv6 it takes none.
+                let refused = !reach.reaches(&self.state, &hop) || via.is_ipv6() && own.is_some();
+                if known && refused && !self.already(entry) {
                     let path = format!("routes.config[{}].next-hop-address", entry.index);
-                    found.push((path, ProblemKind::Gateway { via, name: dev.clone() }));
+                    let kind = match own {
+                        Some(name) => ProblemKind::OwnGateway { via, name },
+                        None => ProblemKind::Gateway { via, name: dev.clone() },
+                    };
+                    found.push((path, kind));
                 }
             }
             if entry.via.flatten().is_none() && self.lacks_gateway(entry) && !self.already(entry) {

@@ -1,0 +1,152 @@
+//! Everything a namespace has, as lines that can be compared: the one way in which tests say that nothing changed.
+//!
+//! A line is one object, whole, so that those of a link can be told from the rest. What changes by itself (clocks, probes,
+//! carriers) is left out.
+
+use std::path::Path;
+use std::process::Command;
+
+use agent::netns::Namespace;
+
+use crate::ground::{Ground, run};
+
+/// Words that go along with the one after them: clocks, and what follows from the carrier.
+const CHANGING: [&str; 8] = [
+    "valid_lft",
+    "preferred_lft",
+    "expires",
+    "hello_timer",
+    "tcn_timer",
+    "topology_change_timer",
+    "gc_timer",
+    "state",
+];
+
+impl Ground {
+    /// Links, addresses, routes of all tables, rules, the switches that documents know, and the resolver's file.
+    #[track_caller]
+    pub(crate) fn dump(&self) -> String {
+        let parts = ["-d link", "addr", "route show table all", "-6 route show table all", "rule", "-6 rule"];
+        let text: String = parts.iter().map(|part| self.ip(&format!("-o {part}"))).collect();
+        let known = |name: &str| ["disable_ipv6", "forwarding", "accept_ra"].contains(&name);
+        let mut lines = settled(&text);
+        lines.extend(self.switches(known));
+        lines.extend(settled(&std::fs::read_to_string(self.resolv_conf()).unwrap_or_default()));
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// As it was then, or the test is over.
+    #[track_caller]
+    pub(crate) fn is_as(&self, before: &str) {
+        assert_same(before, &self.dump(), "in the end");
+    }
+
+    /// All of that, every switch of every link, and what bridges know by heart.
+    #[track_caller]
+    pub(crate) fn dump_whole(&self) -> String {
+        let mut text = self.dump();
+        let bridge = |args: &[&str]| {
+            let ran = run(Command::new("bridge").args(["-n", &self.name]).args(args), "");
+            // This machine's kernel may have no VLANs on bridges, and then there are none.
+            if ran.stderr.contains("Operation not supported") { String::new() } else { ran.ok() }
+        };
+        let learned = bridge(&["fdb", "show"]);
+        // Groups are joined as addresses come, and what is learned is traffic.
+        let kept = |line: &&str| {
+            let joined = ["33:33:", "01:00:5e:"].iter().any(|group| line.starts_with(group));
+            !joined && ["permanent", "static"].iter().any(|word| line.contains(word))
+        };
+        let mut lines: Vec<String> = learned.lines().filter(kept).map(str::to_owned).collect();
+        lines.extend(bridge(&["-o", "-d", "vlan", "show"]).lines().map(str::to_owned));
+        lines.extend(self.switches(|_| true));
+        lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        text
+    }
+
+    /// `/proc/sys/net/ipv{4,6}/conf`, a line each.
+    fn switches(&self, wanted: impl Fn(&str) -> bool + Sync) -> Vec<String> {
+        let read = || {
+            let mut lines = Vec::new();
+            for family in ["ipv4", "ipv6"] {
+                let folder = Path::new("/proc/sys/net").join(family).join("conf");
+                for link in list(&folder) {
+                    for name in list(&folder.join(&link)).into_iter().filter(|name| wanted(name)) {
+                        // One that was never set can't be read.
+                        let value = std::fs::read_to_string(folder.join(&link).join(&name));
+                        lines.push(format!("{family} {link} {name} = {}", value.unwrap_or_default().trim()));
+                    }
+                }
+            }
+            lines
+        };
+        Namespace::Named(self.name.clone()).inside(read).unwrap()
+    }
+}
+
+fn list(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Without what comes about by itself.
+fn settled(text: &str) -> Vec<String> {
+    let own = |line: &&str| !["local fe80", "anycast fe80"].iter().any(|word| line.contains(word));
+    text.lines().filter(own).map(settled_line).collect()
+}
+
+fn settled_line(line: &str) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut words = line.split([' ', '\t', '\\']).filter(|word| !word.is_empty());
+    while let Some(word) = words.next() {
+        if CHANGING.contains(&word) {
+            words.next();
+        } else if word.starts_with('<') && word.ends_with('>') {
+            let flags = word.trim_matches(['<', '>']).split(',');
+            let set = flags.filter(|flag| !["NO-CARRIER", "LOWER_UP", "M-DOWN"].contains(flag));
+            out.push(format!("<{}>", set.collect::<Vec<_>>().join(",")));
+        } else if !["tentative", "linkdown"].contains(&word) {
+            out.push(word.to_owned());
+        }
+    }
+    out.join(" ")
+}
+
+/// Without what concerns these links.
+pub(crate) fn without(dump: &str, links: &[&str]) -> String {
+    let concerns = |line: &str| line.split([' ', ':', '@']).any(|word| links.contains(&word));
+    dump.lines().filter(|line| !concerns(line)).map(|line| format!("{line}\n")).collect()
+}
+
+/// Without what a link that was made anew has by chance, its index and so the order; and without its link-local address.
+pub(crate) fn lasting(dump: &str) -> String {
+    let is_index = |word: &str| word.strip_suffix(':').is_some_and(|number| number.parse::<u32>().is_ok());
+    let bare = |line: &str| -> String {
+        match line.split_once(' ') {
+            Some((first, rest)) if is_index(first) => rest.to_owned(),
+            _ => line.to_owned(),
+        }
+    };
+    let mut lines: Vec<String> = dump.lines().filter(|line| !line.contains("fe80")).map(bare).collect();
+    lines.sort();
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Where a link that was made anew can't have the MAC it had; nor what the kernel makes of it.
+pub(crate) fn without_macs(dump: &str) -> String {
+    let is_mac = |word: &str| word.matches(':').count() == 5;
+    let bare = |line: &str| line.split(' ').filter(|word| !is_mac(word)).collect::<Vec<_>>().join(" ");
+    dump.lines().map(|line| format!("{}\n", bare(line))).collect()
+}
+
+/// The same, or the test is over with what is gone and what is new.
+#[track_caller]
+pub(crate) fn assert_same(before: &str, after: &str, when: &str) {
+    let only = |these: &str, those: &str| -> Vec<String> {
+        these.lines().filter(|line| !those.lines().any(|l| l == *line)).map(str::to_owned).collect()
+    };
+    let differ = || format!("gone: {:#?}\nnew: {:#?}", only(before, after), only(after, before));
+    assert!(before == after, "{when}: not as it was:\n{}", differ());
+}
