@@ -19,6 +19,11 @@ build: setup ## Build the berth binary (release) into target/release
 test: setup-tests ## Set up what is missing and run every test (the kernel's as root, in namespaces and a guest)
 	$(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
+.PHONY: demo
+demo: setup ## Build berth and show it all on this machine: hosts, pools, a policy, and what may happen to them
+	$(CARGO) build $(LOCKED) -p agent
+	target/debug/berth demo
+
 .PHONY: lint
 lint: setup ## Format, clippy and rustdoc with warnings as errors, and the purity of policy
 	$(CARGO) fmt --all --check

@@ -9,6 +9,7 @@ mod apply;
 mod client;
 mod controller;
 mod crds;
+mod demo;
 mod desired;
 mod input;
 mod live;
@@ -60,6 +61,7 @@ enum Verb {
     Serve(serve::Args),
     Controller(controller::Args),
     Agent(agent::Args),
+    Demo(demo::Args),
 }
 
 /// What was asked for can't be: the arguments, not the files, are wrong.
@@ -111,6 +113,7 @@ pub fn run() -> ExitCode {
         Verb::Serve(args) => serve::run(&args),
         Verb::Controller(args) => controller::run(&args),
         Verb::Agent(args) => agent::run(&args),
+        Verb::Demo(args) => demo::run(&args),
     };
     match done.and_then(|text| output::answer(&text)) {
         Ok(()) => ExitCode::SUCCESS,
