@@ -7,8 +7,9 @@
 //! memory is the same without the file.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -27,7 +28,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use backup::{BackupError, Copied, backup, restore};
+pub use backup::{BackupError, Copied, Held, backup, restore};
 pub use disk::DiskError;
 pub use lock::LockError;
 pub use object::{Facts, Key, Object, Owner, What};
@@ -41,6 +42,10 @@ use writer::{Durable, Finish, Job, Writer};
 
 /// Writes that may wait: as many as two commits take. Beyond, whoever asks waits before it is in the queue.
 const WAITING: usize = 1024;
+
+/// How long the writer may take to answer somebody who asks how it is: a commit takes milliseconds, on the slowest disks
+/// a second.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store that can't be opened.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +64,8 @@ pub(super) struct Shared {
     state: RwLock<State>,
     /// The revision that is committed: whoever watches is woken by it.
     revision: watch::Sender<u64>,
+    /// Why writes are refused, if they are: as the writer last found.
+    trouble: Mutex<Option<String>>,
 }
 
 impl Shared {
@@ -72,6 +79,10 @@ impl Shared {
 
     fn tell(&self, revision: u64) {
         self.revision.send_replace(revision);
+    }
+
+    fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 
     /// Wakes at every commit.
@@ -112,7 +123,8 @@ impl Store {
     ) -> Result<Self, OpenError> {
         let revision = state.revision;
         let (sender, _) = watch::channel(revision);
-        let shared = Arc::new(Shared { state: RwLock::new(state), revision: sender });
+        let shared =
+            Arc::new(Shared { state: RwLock::new(state), revision: sender, trouble: Mutex::default() });
         let writer = Writer {
             shared: shared.clone(),
             durable,
@@ -147,6 +159,16 @@ impl Store {
         let closed = || Status::unavailable("the store is closed");
         self.jobs.as_ref().ok_or_else(closed)?.send(job).await.map_err(|_| closed())?;
         told.await.map_err(|_| closed())?
+    }
+
+    /// Why writes would be refused now, if they would. Asks the writer, which looks again: a disk that has room again is
+    /// noticed here, without a write.
+    pub async fn trouble(&self) -> Option<String> {
+        match tokio::time::timeout(PATIENCE, self.write(|_| Ok(()))).await {
+            Err(_) => Some("the disk does not answer".to_owned()),
+            Ok(Err(status)) => Some(status.message),
+            Ok(Ok(())) => self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     }
 
     /// The same, from outside of a runtime, before anybody else can ask.

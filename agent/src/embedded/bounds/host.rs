@@ -213,6 +213,9 @@ fn is_cut(slice: &Value, seen: &dyn Seen) -> Result<(), String> {
     let pool = seen.pool(name).ok_or_else(|| format!("there is no pool {name} that it could be cut from"))?;
     let cidr = spec["cidr"].as_str().and_then(crds::address::cidr);
     let cidr = cidr.ok_or_else(|| "spec.cidr is no network".to_owned())?;
+    // A slice is addresses: while a pool is stopped another may hold what is free by its word. Whether a slice's own
+    // ledger is complete, it says itself.
+    ledger::goes_on(&pool)?;
     ledger::pool(&pool)?.within(&[cidr]).map(|_| ()).map_err(|error| error.to_string())
 }
 

@@ -1,5 +1,6 @@
 //! Ways in, with real sockets and real certificates; what is served is a service that says who asked.
 
+mod renewed;
 mod secure;
 
 use std::convert::Infallible;

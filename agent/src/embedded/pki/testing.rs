@@ -30,7 +30,7 @@ impl Drop for Folder {
 impl super::Authority {
     /// A certificate that is signed, and nobody's.
     pub(crate) fn nobody(&self, stem: &Path, term: super::Term) -> Result<(), super::PkiError> {
-        let mut params = super::params("somebody", Some("else"), term.now, term.ends());
+        let mut params = super::params("somebody", Some("else"), term.begins(), term.ends());
         params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ClientAuth];
         let super::Issued { certificate, key } = self.sign(params)?;
         let wanted = [

@@ -1,6 +1,8 @@
 use super::watching::Lines;
 use super::*;
-use crate::embedded::store::{self, BackupError, DiskError, LockError};
+use crate::embedded::store::{self, BackupError, DiskError, Held, LockError};
+
+const SLICES: &str = "/apis/nmstate.io/v1/nodeipslices";
 
 #[tokio::test]
 async fn everything_is_there_after_a_restart() {
@@ -112,9 +114,14 @@ async fn a_backup_is_of_one_moment_and_revisions_never_go_back() {
     let copy = other.0.join("copy");
     let api = Api::open(&folder.0).unwrap();
     ask(&api, "POST", NODES, Some(node("before"))).await;
+    ask(&api, "POST", POOLS, Some(pool("p"))).await;
+    let slice = json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPSlice", "metadata": {"name": "p.10.0.0.0"},
+        "spec": {"pool": "p", "cidr": "10.0.0.0/28", "node": "before", "nodeUID": "u"}});
+    let (code, made) = ask(&api, "POST", SLICES, Some(slice)).await;
+    assert_eq!(code, 201, "{made}");
     let nodes = listed(&api, NODES).await;
     let copied = api.backup(&copy).unwrap();
-    assert_eq!(copied.objects, 3);
+    assert_eq!((copied.objects, copied.held), (5, Held::default()));
     assert!(matches!(api.backup(&copy), Err(BackupError::Exists { .. })));
     ask(&api, "POST", NODES, Some(node("after"))).await;
     let revision = api.store().read().revision;
@@ -122,8 +129,19 @@ async fn a_backup_is_of_one_moment_and_revisions_never_go_back() {
 
     let restored = store::restore(&copy, &folder.0).unwrap();
     assert!(restored.revision > revision);
+    assert_eq!(restored.held, Held { pools: 1, slices: 1 });
     let api = Api::open(&folder.0).unwrap();
     assert_eq!(listed(&api, NODES).await, nodes);
+    // Rule 6: neither ledger gives anything before hosts have said what they hold.
+    for path in [POOLS, SLICES] {
+        for (name, ledger) in listed(&api, path).await {
+            let annotations = &ledger["metadata"]["annotations"];
+            assert_eq!(annotations["nmstate.io/hold"], "restored from a backup", "{name}");
+            assert!(
+                ledger["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap() > revision
+            );
+        }
+    }
     // Whoever watched before is told to start again: what it knows is not what is there.
     let line =
         Lines::of(&api, &format!("{NODES}?watch=1&resourceVersion={revision}")).await.next().await.unwrap();
