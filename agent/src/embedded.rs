@@ -124,7 +124,7 @@ impl Api {
                 for key in missing {
                     let new = json!({"metadata": {"name": key.name}});
                     let new = admit::create(table.resource(), new, tx.now())?;
-                    tx.put(key, new);
+                    tx.put(key, &new);
                 }
                 Ok(())
             });

@@ -6,6 +6,7 @@
 //! Costs: see `writer` for writes, [`state`] for memory and the bounds of the log, `disk` for the file. A store in
 //! memory is the same without the file.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
@@ -31,7 +32,7 @@ mod tests;
 pub use backup::{BackupError, Copied, Held, backup, restore};
 pub use disk::DiskError;
 pub use lock::LockError;
-pub use object::{Facts, Key, Object, Owner, What};
+pub use object::{Draft, Facts, Key, Object, Owner, What};
 pub use state::{Before, Event, Forgotten, Limits, State};
 pub use transaction::Transaction;
 
@@ -95,6 +96,8 @@ impl Shared {
 pub struct Store {
     shared: Arc<Shared>,
     jobs: Option<mpsc::Sender<Job>>,
+    /// How many writes are under way, by object.
+    flights: Mutex<HashMap<Key, usize>>,
     thread: Option<JoinHandle<()>>,
     /// Where it is, if it is on disk.
     dir: Option<PathBuf>,
@@ -137,7 +140,7 @@ impl Store {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new().name("berth-store".to_owned());
         let thread = thread.spawn(move || writer.run(waiting)).map_err(OpenError::Thread)?;
-        Ok(Self { shared, jobs: Some(jobs), thread: Some(thread), dir })
+        Ok(Self { shared, jobs: Some(jobs), flights: Mutex::default(), thread: Some(thread), dir })
     }
 
     /// What is committed. To be held for a moment only: a commit waits for it.
@@ -147,6 +150,15 @@ impl Store {
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Says that a write of this object is under way, as long as the answer lives, and whether it is the only one. Then it is
+    /// worth preparing outside of the writer: what is there now will most likely still be there.
+    pub(super) fn enter(&self, key: &Key) -> (Flight<'_>, bool) {
+        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = flights.entry(key.clone()).or_default();
+        *count += 1;
+        (Flight { store: self, key: key.clone() }, *count == 1)
     }
 
     /// Makes a change: `change` is called with what is there, on the writer's thread, and what it wrote is committed if
@@ -197,6 +209,24 @@ impl Store {
     /// The store's directory, if it is on disk.
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
+    }
+}
+
+/// A write that is under way.
+pub(super) struct Flight<'a> {
+    store: &'a Store,
+    key: Key,
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        let mut flights = self.store.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = flights.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                flights.remove(&self.key);
+            }
+        }
     }
 }
 

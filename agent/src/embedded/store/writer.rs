@@ -175,6 +175,6 @@ fn sweep(swept: &mut Timestamp, transaction: &mut Transaction<'_>) {
     let gone = transaction.range(events, None).into_iter().map(|object| (object.key.clone(), object.value()));
     let gone: Vec<_> = gone.filter(|(_, value)| old(value)).take(SWEPT).collect();
     for (key, value) in gone {
-        transaction.remove(&key, value);
+        transaction.remove(&key, &value);
     }
 }

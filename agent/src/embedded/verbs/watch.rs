@@ -270,7 +270,7 @@ impl Watcher {
         {
             let mut value = before.value();
             value["metadata"]["resourceVersion"] = event.object.revision.to_string().into();
-            let last = Object::new(before.key.clone(), event.object.revision, What::Deleted, &value);
+            let last = Object::unstored(before.key.clone(), event.object.revision, What::Deleted, &value);
             return self.line(what, &last);
         }
         self.line(what, &event.object)
