@@ -42,6 +42,8 @@ mod shape;
 pub mod status;
 pub mod store;
 pub mod table;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 mod verbs;
 

@@ -11,7 +11,7 @@
 mod files;
 pub(crate) mod kubeconfig;
 #[cfg(test)]
-pub(crate) mod testing;
+mod testing;
 #[cfg(test)]
 mod tests;
 

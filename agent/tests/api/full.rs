@@ -11,7 +11,8 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::json;
 
-use crate::support::{BERTH, Folder, Server};
+use crate::folder::Folder;
+use crate::support::{BERTH, Server};
 
 fn node(index: usize) -> Node {
     let text = "x".repeat(200_000);
@@ -33,10 +34,11 @@ async fn a_full_disk_refuses_writes_until_something_is_deleted() {
         nix::unistd::geteuid().is_root(),
         "this test mounts a tmpfs, in a namespace of its own: run it as root"
     );
-    let folder = Folder::new("full");
+    let folder = Folder::new();
     let script = r#"mount -t tmpfs -o size=40m berth-test "$1" && exec "$2" serve --listen 127.0.0.1:0 --state-dir "$1/state""#;
-    let server =
-        Server::run(Command::new("unshare").args(["-m", "sh", "-c", script, "sh"]).arg(&folder.0).arg(BERTH));
+    let server = Server::run(
+        Command::new("unshare").args(["-m", "sh", "-c", script, "sh"]).arg(folder.path()).arg(BERTH),
+    );
     let nodes: Api<Node> = Api::all(server.client());
     let mut watcher = Box::pin(nodes.watch(&WatchParams::default(), "0").await.unwrap());
 

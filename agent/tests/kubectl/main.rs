@@ -1,6 +1,8 @@
 //! The real kubectl on `berth serve`, over TLS with certificates that `berth serve pki` made: it must look like kubectl on a
 //! cluster. What is asserted is what a person sees.
 
+#[path = "../common/folder.rs"]
+mod folder;
 mod hosts;
 mod namespaces;
 mod support;

@@ -2,6 +2,7 @@
 
 mod host;
 mod ledger;
+mod slots;
 
 use serde_json::{Value, json};
 

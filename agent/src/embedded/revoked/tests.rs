@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::embedded::pki::testing::Folder;
 use crate::embedded::pki::{Authority, Client, Keep, Term};
+use crate::embedded::testing::Folder;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 

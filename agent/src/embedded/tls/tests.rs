@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::embedded::pki::testing::Folder;
 use crate::embedded::pki::{Authority, Keep, ServerName, Term};
+use crate::embedded::testing::Folder;
 
 fn files(folder: &Folder) -> TlsFiles {
     let (authority, _) = Authority::open_or_make(folder.path(), 1_800_000_000).expect("a CA");

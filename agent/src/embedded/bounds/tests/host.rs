@@ -90,8 +90,12 @@ fn what_people_write_is_refused() {
     let many = Attempt { verb: Verb::DeleteCollection, what: ENACTMENTS, old: Some(own()), new: None };
     check(vec![
         (
-            update("nodenetworkconfigurationpolicies/status", node("x"), node("x")),
-            "host node01 may not change nodenetworkconfigurationpolicies/status",
+            create("nodenetworkconfigurationpolicies", node("x")),
+            "host node01 may not create nodenetworkconfigurationpolicies",
+        ),
+        (
+            delete("nodenetworkconfigurationpolicies", node("x")),
+            "host node01 may not delete nodenetworkconfigurationpolicies",
         ),
         (create("nodeippools", node("x")), "host node01 may not create nodeippools"),
         (update("nodeippools", node("x"), node("x")), "host node01 may not change nodeippools"),
