@@ -45,6 +45,7 @@ fn node(schema: &Value, new: &Value, old: Option<&Value>, path: &str, found: &mu
         Value::Number(_) => {
             if let Some((reason, message)) = wrong_number(schema, new) {
                 report(reason, message);
+                found.extend((reason == Reason::TypeInvalid).then(|| unchecked(path)).flatten());
             }
         }
         Value::Object(object) => check_object(schema, object, old, path, found),
@@ -128,6 +129,13 @@ fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
         return Some((Reason::TypeInvalid, format!("{text:?} is not a time such as 2006-01-02T15:04:05Z")));
     }
     None
+}
+
+/// The API server says it twice of a number that no integer holds: once more of the object that it is in.
+fn unchecked(path: &str) -> Option<Violation> {
+    let (path, name) = path.rsplit_once('.')?;
+    let message = format!("Checked value must be of type integer with format int64 in {name}");
+    Some(Violation { path: path.to_owned(), message, reason: Reason::Invalid })
 }
 
 /// Whether a text fits a pattern. Patterns are the schemas', a few dozen in all: each is compiled once, which takes longer
