@@ -176,10 +176,13 @@ impl Store {
     /// Why writes would be refused now, if they would. Asks the writer, which looks again: a disk that has room again is
     /// noticed here, without a write.
     pub async fn trouble(&self) -> Option<String> {
-        match tokio::time::timeout(PATIENCE, self.write(|_| Ok(()))).await {
-            Err(_) => Some("the disk does not answer".to_owned()),
+        let asked = tokio::time::timeout(PATIENCE, self.write(|_| Ok(()))).await;
+        let known = self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match asked {
+            // After a commit that failed the file is opened anew, which may take a while.
+            Err(_) => known.or_else(|| Some("the disk does not answer".to_owned())),
             Ok(Err(status)) => Some(status.message),
-            Ok(Ok(())) => self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Ok(Ok(())) => known,
         }
     }
 

@@ -175,10 +175,20 @@ impl Server {
         Following { child, lines }
     }
 
+    fn signal(&self, signal: nix::sys::signal::Signal) {
+        let pid = i32::try_from(self.child.id()).expect("a pid");
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).expect("told");
+    }
+
+    /// SIGHUP, and what it says to that.
+    pub(crate) fn hang_up(&mut self) -> String {
+        self.signal(nix::sys::signal::SIGHUP);
+        self.stderr.as_mut().and_then(Iterator::next).expect("a line").expect("text")
+    }
+
     /// SIGTERM, and what it says until its end.
     pub(crate) fn stop(mut self) -> (i32, Vec<String>) {
-        let pid = i32::try_from(self.child.id()).expect("a pid");
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).expect("told");
+        self.signal(nix::sys::signal::SIGTERM);
         let said = self.stderr.take().expect("once").map_while(Result::ok).collect();
         (self.child.wait().expect("its end").code().expect("a code"), said)
     }
