@@ -166,7 +166,7 @@ async fn kill_9_under_load_loses_nothing_that_was_acknowledged() {
             .collect();
         let watcher = tokio::spawn(follow(server.client(), seen.clone(), u64::MAX));
         // Another moment in each round, from the very first writes on.
-        let enough = (round * 37) % 60;
+        let enough = (round * 37) % 150;
         let reached = count.wait_for(|count| *count >= enough);
         tokio::time::timeout(Duration::from_secs(60), reached)
             .await

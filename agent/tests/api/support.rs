@@ -20,7 +20,7 @@ pub(crate) fn folder_in_memory() -> Folder {
 /// `berth serve` on loopback, ended with the test.
 pub(crate) struct Server {
     child: Child,
-    url: String,
+    client: Client,
 }
 
 impl Server {
@@ -43,15 +43,16 @@ impl Server {
         };
         // What it says later must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url }
-    }
-
-    /// A client of its own connections.
-    pub(crate) fn client(&self) -> Client {
-        let mut config = Config::new(self.url.parse().unwrap());
+        let mut config = Config::new(url.parse().unwrap());
         // Tests watch for longer than they wait for anything else.
         config.read_timeout = None;
-        Client::try_from(config).unwrap()
+        Self { child, client: Client::try_from(config).unwrap() }
+    }
+
+    /// One for all: what is asked at the same time goes over connections of its own. To make one takes a while, since it
+    /// reads the system's certificates, which are of no use here.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     pub(crate) fn pid(&self) -> u32 {
