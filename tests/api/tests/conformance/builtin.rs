@@ -341,7 +341,7 @@ fn envelope(api_version: &str, kind: &str, object: &[u8]) -> Vec<u8> {
     [b"k8s\0", &field(1, &about)[..], &field(2, object)].concat()
 }
 
-/// `kubectl create namespace`, leader election and event recorders send protobuf; kinds of CRDs have none.
+/// `kubectl create namespace`, leader election and event recorders send protobuf.
 pub(crate) async fn bodies_in_protobuf(s: Server) {
     let send =
         async |method: Method, path: &str, body: Vec<u8>| s.ask(method, path, Some(PROTOBUF), body).await;
@@ -383,8 +383,4 @@ pub(crate) async fn bodies_in_protobuf(s: Server) {
         "BadRequest",
         "the object provided is unrecognized (must be of type Lease): ",
     );
-    let pools = "/apis/nmstate.io/v1/nodeippools";
-    send(Method::POST, pools, envelope("nmstate.io/v1", "NodeIPPool", b""))
-        .await
-        .refused(415, "UnsupportedMediaType");
 }

@@ -4,15 +4,15 @@ use super::*;
 
 const POLICIES: &str = "nodenetworkconfigurationpolicies/status";
 
-fn policy(slots: Value, counts: Value) -> Value {
+fn policy(slots: &Value, counts: &Value) -> Value {
     json!({"metadata": {"name": "web", "generation": 3}, "spec": {},
            "status": {"unavailableNodes": slots, "unavailableNodeCountMap": counts, "conditions": [{"type": "Available"}]}})
 }
 
 #[test]
 fn a_host_takes_its_slot_and_gives_it_back() {
-    let without = policy(json!({"node02": 2}), json!({"2": 1}));
-    let with_it = policy(json!({"node01": 3, "node02": 2}), json!({"2": 1, "3": 1}));
+    let without = policy(&json!({"node02": 2}), &json!({"2": 1}));
+    let with_it = policy(&json!({"node01": 3, "node02": 2}), &json!({"2": 1, "3": 1}));
     let older = with(without.clone(), |policy| policy["status"]["unavailableNodeCountMap"]["3"] = 0.into());
     let fresh = json!({"metadata": {"name": "web", "generation": 3}, "spec": {}});
     let first = with(fresh.clone(), |policy| {
@@ -33,19 +33,19 @@ fn a_host_takes_its_slot_and_gives_it_back() {
 
 #[test]
 fn others_slots_wrong_counts_and_conditions_are_refused() {
-    let old = policy(json!({"node02": 2}), json!({"2": 1}));
+    let old = policy(&json!({"node02": 2}), &json!({"2": 1}));
     let of =
         |change: &dyn Fn(&mut Value)| update(POLICIES, old.clone(), with(old.clone(), |new| change(new)));
     let counts = "status.unavailableNodeCountMap must count status.unavailableNodes by generation";
     for (tried, why) in [
         (
-            of(&|new| new["status"] = policy(json!({}), json!({}))["status"].clone()),
+            of(&|new| new["status"] = policy(&json!({}), &json!({}))["status"].clone()),
             "host node01 may not change the slot of node node02",
         ),
         (
             of(&|new| {
                 new["status"] =
-                    policy(json!({"node02": 2, "node03": 3}), json!({"2": 1, "3": 1}))["status"].clone()
+                    policy(&json!({"node02": 2, "node03": 3}), &json!({"2": 1, "3": 1}))["status"].clone();
             }),
             "host node01 may not change the slot of node node03",
         ),
@@ -54,7 +54,7 @@ fn others_slots_wrong_counts_and_conditions_are_refused() {
         (
             of(&|new| {
                 new["status"] =
-                    policy(json!({"node01": 4, "node02": 2}), json!({"2": 1, "4": 1}))["status"].clone()
+                    policy(&json!({"node01": 4, "node02": 2}), &json!({"2": 1, "4": 1}))["status"].clone();
             }),
             "status.unavailableNodes.node01 must not be above the policy's generation 3",
         ),
@@ -79,7 +79,7 @@ fn others_slots_wrong_counts_and_conditions_are_refused() {
 #[test]
 fn hosts_that_elect_write_what_a_controller_writes_and_no_more() {
     let elects = Caller::Host { name: HOST.to_owned(), elects: true };
-    let old = policy(json!({"node02": 2}), json!({"2": 1}));
+    let old = policy(&json!({"node02": 2}), &json!({"2": 1}));
     let done = with(old.clone(), |policy| policy["status"] = json!({"conditions": [{"type": "Degraded"}]}));
     let pool = json!({"metadata": {"name": "p", "uid": "u"}, "spec": {"range": {"cidr": "10.0.0.0/24"}}});
     let rebuilt =
@@ -88,7 +88,7 @@ fn hosts_that_elect_write_what_a_controller_writes_and_no_more() {
     let theirs = enactment("node02.web", "node02", "web", ("node02", "uid-2"));
     let election = lease("berth-system", "berth-controller");
     for tried in [
-        update(POLICIES, old.clone(), done),
+        update(POLICIES, old, done),
         update("nodeippools/status", pool.clone(), rebuilt),
         update("nodeippools", pool.clone(), released),
         update("nodenetworkconfigurationenactments/status", theirs.clone(), theirs.clone()),
