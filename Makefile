@@ -49,6 +49,7 @@ bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, re
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench kernel -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench api -- $(BENCH)
+	$(CARGO) bench $(LOCKED) -p api-tests --bench api -- $(BENCH)
 
 .PHONY: soak
 soak: setup ## Run the claim protocol's model check in all its configurations, for hours

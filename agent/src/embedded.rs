@@ -13,6 +13,7 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Body;
@@ -33,6 +34,7 @@ mod patch;
 pub(crate) mod pki;
 pub mod query;
 pub mod resource;
+pub mod revoked;
 pub mod route;
 pub mod selector;
 mod service;
@@ -40,6 +42,8 @@ mod shape;
 pub mod status;
 pub mod store;
 pub mod table;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 mod verbs;
 
@@ -67,7 +71,12 @@ struct Inner {
     store: Store,
     /// Whether watches are to end.
     stopped: watch::Sender<bool>,
+    /// How often a watch that wants bookmarks gets one.
+    bookmarks: Duration,
 }
+
+/// As kube-apiserver: a bookmark a minute.
+const BOOKMARKS: Duration = Duration::from_secs(60);
 
 impl Api {
     /// The API on the store in a directory, which is made where there is none.
@@ -98,7 +107,7 @@ impl Api {
 
     fn on(store: Store) -> Result<Self, OpenError> {
         let (stopped, _) = watch::channel(false);
-        let api = Self { inner: Arc::new(Inner { store, stopped }) };
+        let api = Self { inner: Arc::new(Inner { store, stopped, bookmarks: BOOKMARKS }) };
         api.begin();
         Ok(api)
     }
@@ -117,7 +126,7 @@ impl Api {
                 for key in missing {
                     let new = json!({"metadata": {"name": key.name}});
                     let new = admit::create(table.resource(), new, tx.now())?;
-                    tx.put(key, new);
+                    tx.put(key, &new);
                 }
                 Ok(())
             });

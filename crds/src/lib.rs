@@ -22,6 +22,8 @@ pub mod rules;
 pub mod schema;
 pub mod slice;
 pub mod state;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod text;
 pub mod validate;
 mod warnings;

@@ -177,7 +177,7 @@ pub mod annotation {
     pub const RESET_POOL: &str = "nmstate.io/reset-ippool";
     /// On a pool: this many unwitnessed releases are meant, go on with that batch.
     pub const CONFIRM_RELEASE: &str = "nmstate.io/confirm-release";
-    /// On a pool: give nothing new until the annotation is gone (before a restore).
+    /// On a pool or a slice: give nothing new until the annotation is gone (before a restore, and by it).
     pub const HOLD: &str = "nmstate.io/hold";
     /// On a pool: version of the ledger's schema. An unknown value stops the pool.
     pub const SCHEMA_VERSION: &str = "nmstate.io/schema-version";

@@ -7,6 +7,7 @@ mod pki;
 use std::convert::Infallible;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context;
@@ -15,12 +16,13 @@ use hyper::body::Incoming;
 use hyper::{Request, Response};
 use k8s_openapi::jiff::Timestamp;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::{Service, ServiceExt as _};
 
 use crate::embedded::listen::{Address, Listener, Place};
+use crate::embedded::revoked::FILE as REVOKED;
 use crate::embedded::tls::{Tls, TlsFiles};
 use crate::embedded::{Answer, Api};
 
@@ -33,6 +35,8 @@ use crate::embedded::{Answer, Api};
 /// With --tls-cert, --tls-key and --client-ca every TCP address speaks TLS and asks for a client certificate, whose
 /// subject says who it is: O=system:masters an administrator, O=berth:controllers a controller, CN=system:node:NAME with
 /// O=system:nodes host NAME, which may write only what is its own.
+///
+/// Certificates, keys and the list of revoked names are read again when they change, and on SIGHUP.
 ///
 /// SIGTERM and Ctrl-C end it: watches are closed, requests under way are finished.
 #[derive(Debug, clap::Args)]
@@ -71,6 +75,9 @@ struct Serve {
     /// Whose signature client certificates must have, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
+    /// Names whose certificates are refused though the CA signed them [default: `revoked` beside --client-ca, if it is there]
+    #[arg(long, value_name = "FILE", requires = "client_ca")]
+    revoked: Option<PathBuf>,
     /// Agents elect a controller among themselves ('berth agent --with-controller'): every host may do what a controller may
     #[arg(long)]
     agents_elect: bool,
@@ -96,6 +103,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A certificate that ends within this time is spoken of at every start: time to make another before anything stops.
 const SOON: i64 = 30 * 24 * 3600;
 
+/// How often files are looked at, besides before each handshake: whoever is revoked is cut off within this time.
+const LOOK: Duration = Duration::from_secs(5);
+
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     match &args.tool {
         Some(Tool::Pki(args)) => pki::run(args),
@@ -114,6 +124,7 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     args.warn(tls.as_ref());
     // Before anything is opened: whoever asks to stop while we start is heard.
     let mut asked = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+    let hangup = signal(SignalKind::hangup())?;
     let config =
         args.write_kubeconfig.as_deref().map(|path| kubeconfig::Plan::new(path, args)).transpose()?;
     let api = match &args.state_dir {
@@ -139,12 +150,48 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
+        () = look_after(args, tls.as_ref(), hangup) => {}
     }
     say("stopping");
     stop.send_replace(true);
     api.stop();
     while serving.join_next().await.is_some() {}
     Ok(())
+}
+
+/// Reads certificates again when they change or somebody asks, for ever, and says what came of it. A file that can't be used
+/// is spoken of once; what was in force stays so.
+async fn look_after(args: &Serve, tls: Option<&Tls>, mut hangup: Signal) {
+    let mut known = tls.map(Tls::loaded);
+    let mut wrong = None;
+    loop {
+        let asked = tokio::select! {
+            _ = hangup.recv() => true,
+            () = tokio::time::sleep(LOOK), if tls.is_some() => false,
+        };
+        let Some(tls) = tls else { continue };
+        let read = if asked { tls.reload() } else { tls.refresh() };
+        let now = tls.loaded();
+        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &now)) {
+            say(&format!("certificates were read again; {}", revoked(tls)));
+            args.warn(Some(tls));
+            known = Some(now);
+        }
+        let error = read.err().map(|error| format!("{:#}", anyhow::Error::from(error)));
+        if let Some(error) = error.as_ref().filter(|error| asked || wrong.as_ref() != Some(*error)) {
+            say(&format!("warning: what was read before stays in force: {error}"));
+        }
+        wrong = error;
+    }
+}
+
+/// How many names are refused.
+fn revoked(tls: &Tls) -> String {
+    match tls.loaded().revoked.len() {
+        0 => "no name is revoked".to_owned(),
+        1 => "1 name is revoked".to_owned(),
+        names => format!("{names} names are revoked"),
+    }
 }
 
 /// The API, and beside it the copy for backups.
@@ -173,16 +220,27 @@ impl Serve {
     fn tls_files(&self) -> Option<TlsFiles> {
         let (certificate, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
         let client_authority = self.client_ca.clone()?;
-        Some(TlsFiles { certificate, key, client_authority })
+        let beside = || folder(&client_authority).join(REVOKED);
+        let revoked = self.revoked.clone().unwrap_or_else(beside);
+        Some(TlsFiles { certificate, key, client_authority, revoked })
     }
 
     fn tls(&self) -> anyhow::Result<Option<Tls>> {
-        Ok(self.tls_files().as_ref().map(Tls::load).transpose()?)
+        // A list that is asked for and isn't there would let in whom it is to keep out.
+        if let Some(list) = self.revoked.as_ref().filter(|list| !list.exists()) {
+            anyhow::bail!("--revoked {}: there is no such file, so nobody would be refused", list.display());
+        }
+        let tls = self.tls_files().as_ref().map(Tls::load).transpose()?;
+        if let Some(tls) = tls.as_ref().filter(|tls| !tls.loaded().revoked.is_empty()) {
+            say(&revoked(tls));
+        }
+        Ok(tls)
     }
 
     fn warn(&self, tls: Option<&Tls>) {
         let now = now();
-        for about in tls.into_iter().flat_map(|tls| &tls.certificates) {
+        let loaded = tls.map(Tls::loaded);
+        for about in loaded.iter().flat_map(|loaded| &loaded.certificates) {
             let (option, path, date) = (about.option, about.path.display(), date(about.ends));
             match about.ends - i64::try_from(now).unwrap_or(i64::MAX) {
                 ..0 => say(&format!("warning: {option} {path}: ended on {date}; nobody will trust it")),

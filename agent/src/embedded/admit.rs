@@ -9,6 +9,7 @@ use crds::{Reason, Violation};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::body;
 use super::query::FieldValidation;
 use super::resource::{Form, Resource};
 use super::status::{Cause, Status};
@@ -20,6 +21,10 @@ pub mod meta;
 
 /// The largest object: as etcd refuses what is larger.
 pub const LARGEST: usize = 1_572_864;
+
+/// How deep an object may be nested. Clients that read JSON with serde take 128 levels, and a list or a watch puts some
+/// around each object: one that is deeper would make whole lists unreadable. No network state is a fifth as deep.
+pub const DEEPEST: usize = 100;
 
 /// A body whose type is right and whose fields are known.
 #[derive(Clone, Debug)]
@@ -39,6 +44,9 @@ pub fn decode(
     validation: FieldValidation,
     patch: Option<&str>,
 ) -> Result<Decoded, Status> {
+    if body::depth(&value) > DEEPEST {
+        return Err(Status::bad_request(format!("the object is nested deeper than {DEEPEST} levels")));
+    }
     check_type(resource, version, &mut value, patch.is_some())?;
     if resource.form == Form::NewEvent {
         value = event::to_core(&value);

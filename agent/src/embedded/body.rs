@@ -1,6 +1,8 @@
-//! Bodies of requests: read within a bound, and made a value. Keys that are given twice are told.
+//! Bodies of requests: read within a bound, and made a value, from JSON, YAML or (built-in kinds) protobuf. Keys that are given
+//! twice are told.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -13,6 +15,7 @@ use super::admit;
 use super::resource::Resource;
 use super::status::Status;
 
+mod protobuf;
 #[cfg(test)]
 mod tests;
 
@@ -23,8 +26,38 @@ pub(super) const LARGEST: usize = 3 << 20;
 /// connection that is closed on it.
 const FORGOTTEN: usize = 16 << 20;
 
+/// How long a client may take to send a body: as kube-apiserver, which gives a request a minute.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Reads a body to its end.
 pub(super) async fn read<B>(body: B) -> Result<Bytes, Status>
+where
+    B: Body<Data = Bytes>,
+    B::Error: fmt::Display,
+{
+    let late = |_| Status::timeout("the body of the request did not come to its end in time");
+    tokio::time::timeout(PATIENCE, read_all(body)).await.map_err(late)?
+}
+
+/// Takes a body that nobody wants, so that its client hears why: one that still sends into a connection that is closed on it
+/// hears nothing.
+pub(super) async fn forget<B>(body: B)
+where
+    B: Body<Data = Bytes>,
+{
+    let take = async {
+        let mut body = std::pin::pin!(body);
+        let mut taken = 0;
+        while let Some(Ok(frame)) = body.frame().await
+            && taken <= FORGOTTEN
+        {
+            taken += frame.data_ref().map_or(0, Bytes::len);
+        }
+    };
+    let _ = tokio::time::timeout(PATIENCE, take).await;
+}
+
+async fn read_all<B>(body: B) -> Result<Bytes, Status>
 where
     B: Body<Data = Bytes>,
     B::Error: fmt::Display,
@@ -59,14 +92,30 @@ pub(super) fn object(
     headers: &HeaderMap,
     body: &[u8],
 ) -> Result<(Value, Vec<String>), Status> {
-    decode(&media_type(headers), body).map_err(|status| match status.code {
+    let media_type = media_type(headers);
+    if media_type == protobuf::MEDIA_TYPE
+        && let Some(read) = protobuf::object(resource.form, body)
+    {
+        let value = read.map_err(|why| admit::unrecognized(resource, &why))?;
+        return Ok((value, Vec::new()));
+    }
+    decode(&media_type, body).map_err(|status| match status.code {
         StatusCode::BAD_REQUEST => admit::unrecognized(resource, &status.message),
         _ => status,
     })
 }
 
+/// The options in the body of a delete.
+pub(super) fn delete_options(headers: &HeaderMap, body: &[u8]) -> Result<Value, Status> {
+    match media_type(headers).as_str() {
+        protobuf::MEDIA_TYPE => protobuf::delete_options(body)
+            .map_err(|why| Status::bad_request(format!("the body is not a DeleteOptions object: {why}"))),
+        other => Ok(decode(other, body)?.0),
+    }
+}
+
 /// A body's value, and the paths of the keys that it has twice.
-pub(super) fn decode(media_type: &str, body: &[u8]) -> Result<(Value, Vec<String>), Status> {
+fn decode(media_type: &str, body: &[u8]) -> Result<(Value, Vec<String>), Status> {
     match media_type {
         "" | "application/json" | "*/*" => json(body),
         "application/yaml" => {
@@ -92,6 +141,26 @@ pub(super) fn json(body: &[u8]) -> Result<(Value, Vec<String>), Status> {
     let value =
         value.map_err(|error| Status::bad_request(format!("error parsing the body as JSON: {error}")))?;
     Ok((value, twice))
+}
+
+/// How deep a value is nested: 0 for what has nothing in it. Only for values that came through a bounded reader, or whose
+/// parts did: it goes as deep as they do.
+pub(super) fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// About how long a value is as text.
+pub(super) fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + size(value) + 4).sum::<usize>() + 2,
+        Value::String(text) => text.len() + 2,
+        _ => 4,
+    }
 }
 
 /// A value on its way, and where it stands.

@@ -1,7 +1,7 @@
 //! What a caller may do. Asked before every answer, and again for the old and the new object inside each write.
 //!
 //! Pure functions of what is asked, the old object, the new one, and what else there is ([`Seen`]). A host is bound to
-//! what is its own (`host`, `ledger`), a controller to what a controller does (`controller`). The API's other rules
+//! what is its own (`host`, `ledger`, `slots`), a controller to what a controller does (`controller`). The API's other rules
 //! (schemas, conflicts) are not repeated here, and a cluster says the same with RBAC and a ValidatingAdmissionPolicy.
 //!
 //! Reading is open to every caller: nothing here is secret, and a host that serves its own claims reads pools, others'
@@ -12,6 +12,7 @@
 mod controller;
 mod host;
 mod ledger;
+mod slots;
 #[cfg(test)]
 mod tests;
 

@@ -51,6 +51,10 @@ pub enum CallerError {
         "client certificate {subject:?} is nobody's here: an administrator has O={ADMINISTRATORS}, a controller O={CONTROLLERS}, host NAME has CN={HOST_PREFIX}NAME and O={HOSTS}; make one with 'berth serve pki host NAME'"
     )]
     Nobody { subject: String },
+    #[error(
+        "the certificates of {name:?} made until now were revoked: make another with 'berth serve pki host NAME --force'"
+    )]
+    Revoked { name: String },
     #[error("client certificate {subject:?} names no host: {name:?} can be no Node's name")]
     HostName { subject: String, name: String },
 }

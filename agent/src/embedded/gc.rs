@@ -54,7 +54,7 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
     }
     let is_namespace = object.key.table.resource().form == Form::Namespace;
     if finalizers(&value).is_empty() && !is_namespace {
-        return Deleted::Gone(removed(tx, &object.key, value).unwrap_or_else(|| object.clone()));
+        return Deleted::Gone(removed(tx, &object.key, &value).unwrap_or_else(|| object.clone()));
     }
     let mut waits = object.clone();
     if value["metadata"].get("deletionTimestamp").is_none() || value != object.value() {
@@ -62,7 +62,7 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
         if is_namespace {
             value["status"]["phase"] = "Terminating".into();
         }
-        waits = tx.put(object.key.clone(), value);
+        waits = tx.put(object.key.clone(), &value);
     }
     if propagation == Propagation::Foreground {
         for dependent in tx.dependents(&object.facts.uid) {
@@ -80,7 +80,7 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
 }
 
 /// Takes an object away, and then whatever was there only for it. Gives back its last state.
-pub(super) fn removed(tx: &mut Transaction<'_>, key: &Key, last: Value) -> Option<Arc<Object>> {
+pub(super) fn removed(tx: &mut Transaction<'_>, key: &Key, last: &Value) -> Option<Arc<Object>> {
     let first = tx.remove(key, last)?;
     let mut gone = vec![first.clone()];
     while let Some(object) = gone.pop() {
@@ -131,15 +131,15 @@ fn bereaved(tx: &mut Transaction<'_>, object: &Arc<Object>) -> Option<Arc<Object
     if object.facts.owners.iter().any(|owner| lives(tx, owner)) {
         let gone: Vec<String> = gone_owners(tx, object);
         strip(&mut value, &gone);
-        tx.put(object.key.clone(), value);
+        tx.put(object.key.clone(), &value);
         return None;
     }
     if finalizers(&value).is_empty() {
-        return tx.remove(&object.key, value);
+        return tx.remove(&object.key, &value);
     }
     if !is_deleting(&value) {
         mark(tx, &mut value);
-        tx.put(object.key.clone(), value);
+        tx.put(object.key.clone(), &value);
     }
     None
 }
@@ -160,9 +160,9 @@ fn released(tx: &mut Transaction<'_>, owner: &Arc<Object>) -> Option<Arc<Object>
     }
     if finalizers(&value).is_empty() {
         remove(&mut value["metadata"], "finalizers");
-        return tx.remove(&owner.key, value);
+        return tx.remove(&owner.key, &value);
     }
-    tx.put(owner.key.clone(), value);
+    tx.put(owner.key.clone(), &value);
     None
 }
 
@@ -177,7 +177,7 @@ fn orphan(tx: &mut Transaction<'_>, uid: &str) {
     for dependent in tx.dependents(uid) {
         let mut value = dependent.value();
         strip(&mut value, &[uid.to_owned()]);
-        tx.put(dependent.key.clone(), value);
+        tx.put(dependent.key.clone(), &value);
     }
 }
 
@@ -226,5 +226,5 @@ fn vacated(tx: &mut Transaction<'_>, namespace: &str) -> Option<Arc<Object>> {
     {
         return None;
     }
-    tx.remove(&key, value)
+    tx.remove(&key, &value)
 }

@@ -162,7 +162,7 @@ impl Listener {
                 continue;
             };
             let kind = match &self.tls {
-                Some(tls) => Kind::Tls { acceptor: tls.acceptor.clone(), elects: self.elects },
+                Some(tls) => Kind::Tls { tls: tls.clone(), elects: self.elects },
                 None => Kind::Plain(Caller::Everything),
             };
             let (service, stop, limits) = (service.clone(), stop.clone(), self.limits);

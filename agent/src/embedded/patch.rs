@@ -7,9 +7,9 @@ use hyper::StatusCode;
 use json_patch::PatchOperation;
 use serde_json::Value;
 
-use super::body;
 use super::resource::Resource;
 use super::status::{Cause, Status};
+use super::{admit, body};
 
 mod strategic;
 
@@ -18,6 +18,10 @@ mod tests;
 
 /// As kube-apiserver bounds them: each operation may copy the object.
 const OPERATIONS: usize = 10_000;
+
+/// What all `copy` operations of a patch may copy, as text: as kube-apiserver. Thirty copies of the whole into itself would
+/// be more than there is memory.
+const COPIED: usize = body::LARGEST;
 
 /// A patch.
 #[derive(Clone, Debug)]
@@ -69,14 +73,40 @@ impl Patch {
     pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
         match self {
             Self::Json(operations) => {
+                let mut copied = 0;
                 for (index, operation) in operations.iter().enumerate() {
-                    step(object, operation).map_err(|why| refused(index, &why))?;
+                    let done = fits(object, operation, &mut copied).and_then(|()| step(object, operation));
+                    done.map_err(|why| refused(index, &why))?;
                 }
             }
             Self::Merge(patch) => json_patch::merge(object, patch),
             Self::Strategic(patch) => strategic::merge(object, patch).map_err(Status::bad_request)?,
         }
         Ok(())
+    }
+}
+
+/// Whether an operation leaves an object that can be handled: what is put somewhere must not be nested deeper, together
+/// with where it is put, than any object may be.
+fn fits(object: &Value, operation: &PatchOperation, copied: &mut usize) -> Result<(), String> {
+    let (path, value) = match operation {
+        PatchOperation::Add(add) => (&add.path, Some(&add.value)),
+        PatchOperation::Replace(replace) => (&replace.path, Some(&replace.value)),
+        PatchOperation::Copy(copy) => {
+            let value = object.pointer(copy.from.as_str());
+            *copied = copied.saturating_add(value.map_or(0, body::size));
+            (&copy.path, value)
+        }
+        PatchOperation::Move(moved) => (&moved.path, object.pointer(moved.from.as_str())),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
+    };
+    if *copied > COPIED {
+        return Err(format!("the patch copies more than {COPIED} bytes"));
+    }
+    let above = path.as_str().matches('/').count();
+    match value.is_some_and(|value| above + body::depth(value) > admit::DEEPEST) {
+        true => Err(format!("it is nested deeper than {} levels", admit::DEEPEST)),
+        false => Ok(()),
     }
 }
 

@@ -4,15 +4,14 @@
 //! Called by `berth serve pki`; the server itself only reads certificates and never sees the CA's key.
 //!
 //! Keys are written with mode 0600 and never printed. No file is replaced unless the caller says so, and the CA never
-//! is: every host trusts it. There is no list of revoked certificates: a key that was stolen is good until its
-//! certificate ends, or until there is a new CA.
+//! is: every host trusts it. A name's certificates can be revoked ([`super::revoked`]); those made afterwards are good.
 //!
 //! Cost: a few small files per certificate; nothing grows.
 
 mod files;
 pub(crate) mod kubeconfig;
 #[cfg(test)]
-pub(crate) mod testing;
+mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -30,6 +29,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::caller::{ADMINISTRATORS, CONTROLLERS, HOST_PREFIX, HOSTS};
+use super::revoked::{self, Revoked, RevokedError};
 pub(crate) use files::{Keep, read, replace};
 use files::{PRIVATE, PUBLIC};
 use kubeconfig::{Kubeconfig, KubeconfigError};
@@ -37,12 +37,12 @@ use kubeconfig::{Kubeconfig, KubeconfigError};
 /// The CA outlives what it signs by far: replacing it means a visit to every host.
 pub(crate) const CA_DAYS: u64 = 3650;
 
-/// A year, as kubeadm's: nothing renews these by itself, so shorter ones would stop hosts nobody looks after; nothing
-/// revokes them either, so longer ones would let a stolen key work for longer. `berth serve` warns before the end.
+/// A year, as kubeadm's: nothing renews these by itself, so shorter ones would stop hosts nobody looks after; longer ones
+/// would let a key work for longer whose theft nobody noticed. `berth serve` warns before the end.
 pub(crate) const DAYS: u64 = 365;
 
-/// Clocks of hosts that boot differ: a certificate is good from an hour before it was made.
-const SKEW: Duration = Duration::from_secs(3600);
+/// Clocks of hosts that boot differ: a certificate is good from an hour (in seconds) before it was made.
+const SKEW: u64 = 3600;
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -65,6 +65,8 @@ pub(crate) enum PkiError {
     HostName { name: String },
     #[error("{path}")]
     Kubeconfig { path: PathBuf, source: KubeconfigError },
+    #[error(transparent)]
+    Revoked(#[from] RevokedError),
 }
 
 /// Who a client certificate is for.
@@ -77,7 +79,7 @@ pub(crate) enum Client {
 
 impl Client {
     /// Common name and organisation, as Kubernetes has them for the same roles.
-    fn subject(&self) -> (String, &'static str) {
+    pub(crate) fn subject(&self) -> (String, &'static str) {
         match self {
             Self::Administrator => ("berth:admin".to_owned(), ADMINISTRATORS),
             Self::Controller => ("berth:controller".to_owned(), CONTROLLERS),
@@ -118,6 +120,10 @@ pub(crate) struct Term {
 }
 
 impl Term {
+    fn begins(self) -> u64 {
+        self.now.saturating_sub(SKEW)
+    }
+
     fn ends(self) -> u64 {
         self.now + self.days * DAY.as_secs()
     }
@@ -161,7 +167,7 @@ impl Authority {
             found => return Ok((found?, None)),
         }
         let term = Term { now, days: CA_DAYS };
-        let mut params = params("berth CA", None, term.now, term.ends());
+        let mut params = params("berth CA", None, term.begins(), term.ends());
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate()?;
@@ -180,7 +186,7 @@ impl Authority {
     /// The server's certificate, `server.crt` and `server.key`, for these names and addresses.
     pub(crate) fn server(&self, names: &[ServerName], term: Term, keep: Keep) -> Result<Made, PkiError> {
         let ends = self.ends.min(term.ends());
-        let mut params = params("berth serve", None, term.now, ends);
+        let mut params = params("berth serve", None, term.begins(), ends);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         for name in names {
             params.subject_alt_names.push(match name {
@@ -209,7 +215,10 @@ impl Authority {
         }
         let (name, organisation) = client.subject();
         let ends = self.ends.min(term.ends());
-        let mut params = params(&name, Some(organisation), term.now, ends);
+        // What begins before the name was revoked is refused: clocks are allowed for only back to then.
+        let since = Revoked::read(&self.revoked())?.since(&name).and_then(|since| u64::try_from(since).ok());
+        let begins = term.begins().max(since.unwrap_or_default());
+        let mut params = params(&name, Some(organisation), begins, ends);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let Issued { certificate, key } = self.sign(params)?;
         let at = |ending: &str| self.dir.join(format!("{}.{ending}", client.stem()));
@@ -230,6 +239,16 @@ impl Authority {
         let path = self.dir.join("admin.kubeconfig");
         let read = kubeconfig::read(&read(&path)?);
         Ok(read.map_err(|source| PkiError::Kubeconfig { path, source })?.server)
+    }
+
+    /// Where the list of revoked names is.
+    pub(crate) fn revoked(&self) -> PathBuf {
+        self.dir.join(revoked::FILE)
+    }
+
+    /// Refuses whatever was made for this common name until now.
+    pub(crate) fn revoke(&self, name: &str, now: u64) -> Result<Revoked, PkiError> {
+        Ok(Revoked::add(&self.revoked(), name, now)?)
     }
 
     fn sign(&self, mut params: CertificateParams) -> Result<Issued, rcgen::Error> {
@@ -271,7 +290,7 @@ impl ServerName {
     }
 }
 
-fn params(common_name: &str, organisation: Option<&str>, now: u64, ends: u64) -> CertificateParams {
+fn params(common_name: &str, organisation: Option<&str>, begins: u64, ends: u64) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     if let Some(organisation) = organisation {
@@ -279,7 +298,7 @@ fn params(common_name: &str, organisation: Option<&str>, now: u64, ends: u64) ->
     }
     params.distinguished_name.push(DnType::CommonName, common_name);
     let epoch = rcgen::date_time_ymd(1970, 1, 1);
-    params.not_before = epoch + Duration::from_secs(now).saturating_sub(SKEW);
+    params.not_before = epoch + Duration::from_secs(begins);
     params.not_after = epoch + Duration::from_secs(ends);
     params
 }

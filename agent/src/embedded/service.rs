@@ -25,25 +25,48 @@ where
     B::Error: std::fmt::Display,
 {
     let (parts, body) = request.into_parts();
-    if let Some(response) = outside(&parts) {
-        return response;
-    }
-    let answered = objects(inner, parts, body).await;
-    answered.unwrap_or_else(|status| answer::refusal(&status))
+    let answered = match outside(&inner, &parts).await {
+        Some(response) if reads(&parts) => return response,
+        Some(_) => Err(Status::method_not_allowed()),
+        None => asked(inner, parts),
+    };
+    let (call, verb) = match answered {
+        Ok(asked) => asked,
+        Err(status) => {
+            body::forget(body).await;
+            return answer::refusal(&status);
+        }
+    };
+    objects(call, verb, body).await.unwrap_or_else(|status| answer::refusal(&status))
+}
+
+fn reads(parts: &Parts) -> bool {
+    matches!(parts.method, Method::GET | Method::HEAD)
 }
 
 /// What is served besides objects.
-fn outside(parts: &Parts) -> Option<Response<Answer>> {
+async fn outside(inner: &Inner, parts: &Parts) -> Option<Response<Answer>> {
     let path = parts.uri.path();
     let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let first = path.split('/').nth(1).unwrap_or_default();
-    let found = match first {
-        "healthz" | "livez" | "readyz" => Some(answer::text(StatusCode::OK, "ok")),
+    match first {
+        // Alive is whoever answers: a server on a full disk is of use to whoever reads or deletes.
+        "healthz" | "livez" => Some(answer::text(StatusCode::OK, "ok")),
+        "readyz" => Some(ready(inner).await),
         "version" if path == "/version" => Some(answer::json(StatusCode::OK, &version())),
         _ => discovery::answer(path, accept).or_else(|| openapi::answer(path, accept)),
-    };
-    let reads = matches!(parts.method, Method::GET | Method::HEAD);
-    found.map(|response| if reads { response } else { answer::refusal(&Status::method_not_allowed()) })
+    }
+}
+
+/// Whether writes are taken, in kube-apiserver's form: a line of what is wrong, if anything is.
+async fn ready(inner: &Inner) -> Response<Answer> {
+    match inner.store.trouble().await {
+        None => answer::text(StatusCode::OK, "ok"),
+        Some(why) => {
+            let text = format!("[-]store failed: {why}\nreadyz check failed\n");
+            answer::text(StatusCode::INTERNAL_SERVER_ERROR, text)
+        }
+    }
 }
 
 /// What this speaks: clients compare it with their own version.
@@ -57,11 +80,8 @@ fn version() -> serde_json::Value {
     })
 }
 
-async fn objects<B>(inner: Arc<Inner>, parts: Parts, body: B) -> Result<Response<Answer>, Status>
-where
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: std::fmt::Display,
-{
+/// What a request asks of objects, and whether its caller may ask it: all that is known before its body.
+fn asked(inner: Arc<Inner>, parts: Parts) -> Result<(Call, Verb), Status> {
     let target = route::target(parts.uri.path())?;
     let query = Query::parse(parts.uri.query().unwrap_or_default())?;
     let watches = target.watch || query.flag("watch")?;
@@ -75,6 +95,14 @@ where
         headers: parts.headers,
     };
     bounds::may_ask(&call.asked(verb))?;
+    Ok((call, verb))
+}
+
+async fn objects<B>(call: Call, verb: Verb, body: B) -> Result<Response<Answer>, Status>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: std::fmt::Display,
+{
     match verb {
         Verb::Get => call.get(),
         Verb::List => call.list(),

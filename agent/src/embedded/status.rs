@@ -149,6 +149,11 @@ impl Status {
         status
     }
 
+    /// A client, or something that an answer depends on, took too long.
+    pub fn timeout(message: &str) -> Self {
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", format!("Timeout: {message}"))
+    }
+
     pub fn too_many_requests(message: impl Into<String>) -> Self {
         let mut status = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message);
         status.details.retry_after_seconds = 1;

@@ -6,9 +6,11 @@
 //! Costs: see `writer` for writes, [`state`] for memory and the bounds of the log, `disk` for the file. A store in
 //! memory is the same without the file.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -27,10 +29,10 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use backup::{BackupError, Copied, backup, restore};
+pub use backup::{BackupError, Copied, Held, backup, restore};
 pub use disk::DiskError;
 pub use lock::LockError;
-pub use object::{Facts, Key, Object, Owner, What};
+pub use object::{Draft, Facts, Key, Object, Owner, What};
 pub use state::{Before, Event, Forgotten, Limits, State};
 pub use transaction::Transaction;
 
@@ -41,6 +43,10 @@ use writer::{Durable, Finish, Job, Writer};
 
 /// Writes that may wait: as many as two commits take. Beyond, whoever asks waits before it is in the queue.
 const WAITING: usize = 1024;
+
+/// How long the writer may take to answer somebody who asks how it is: a commit takes milliseconds, on the slowest disks
+/// a second.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store that can't be opened.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +65,8 @@ pub(super) struct Shared {
     state: RwLock<State>,
     /// The revision that is committed: whoever watches is woken by it.
     revision: watch::Sender<u64>,
+    /// Why writes are refused, if they are: as the writer last found.
+    trouble: Mutex<Option<String>>,
 }
 
 impl Shared {
@@ -74,6 +82,10 @@ impl Shared {
         self.revision.send_replace(revision);
     }
 
+    fn set_trouble(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
+    }
+
     /// Wakes at every commit.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         self.revision.subscribe()
@@ -84,6 +96,8 @@ impl Shared {
 pub struct Store {
     shared: Arc<Shared>,
     jobs: Option<mpsc::Sender<Job>>,
+    /// How many writes are under way, by object.
+    flights: Mutex<HashMap<Key, usize>>,
     thread: Option<JoinHandle<()>>,
     /// Where it is, if it is on disk.
     dir: Option<PathBuf>,
@@ -112,7 +126,8 @@ impl Store {
     ) -> Result<Self, OpenError> {
         let revision = state.revision;
         let (sender, _) = watch::channel(revision);
-        let shared = Arc::new(Shared { state: RwLock::new(state), revision: sender });
+        let shared =
+            Arc::new(Shared { state: RwLock::new(state), revision: sender, trouble: Mutex::default() });
         let writer = Writer {
             shared: shared.clone(),
             durable,
@@ -125,7 +140,7 @@ impl Store {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new().name("berth-store".to_owned());
         let thread = thread.spawn(move || writer.run(waiting)).map_err(OpenError::Thread)?;
-        Ok(Self { shared, jobs: Some(jobs), thread: Some(thread), dir })
+        Ok(Self { shared, jobs: Some(jobs), flights: Mutex::default(), thread: Some(thread), dir })
     }
 
     /// What is committed. To be held for a moment only: a commit waits for it.
@@ -135,6 +150,15 @@ impl Store {
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// Says that a write of this object is under way, as long as the answer lives, and whether it is the only one. Then it is
+    /// worth preparing outside of the writer: what is there now will most likely still be there.
+    pub(super) fn enter(&self, key: &Key) -> (Flight<'_>, bool) {
+        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = flights.entry(key.clone()).or_default();
+        *count += 1;
+        (Flight { store: self, key: key.clone() }, *count == 1)
     }
 
     /// Makes a change: `change` is called with what is there, on the writer's thread, and what it wrote is committed if
@@ -147,6 +171,19 @@ impl Store {
         let closed = || Status::unavailable("the store is closed");
         self.jobs.as_ref().ok_or_else(closed)?.send(job).await.map_err(|_| closed())?;
         told.await.map_err(|_| closed())?
+    }
+
+    /// Why writes would be refused now, if they would. Asks the writer, which looks again: a disk that has room again is
+    /// noticed here, without a write.
+    pub async fn trouble(&self) -> Option<String> {
+        let asked = tokio::time::timeout(PATIENCE, self.write(|_| Ok(()))).await;
+        let known = self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match asked {
+            // After a commit that failed the file is opened anew, which may take a while.
+            Err(_) => known.or_else(|| Some("the disk does not answer".to_owned())),
+            Ok(Err(status)) => Some(status.message),
+            Ok(Ok(())) => known,
+        }
     }
 
     /// The same, from outside of a runtime, before anybody else can ask.
@@ -175,6 +212,24 @@ impl Store {
     /// The store's directory, if it is on disk.
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
+    }
+}
+
+/// A write that is under way.
+pub(super) struct Flight<'a> {
+    store: &'a Store,
+    key: Key,
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        let mut flights = self.store.flights.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = flights.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                flights.remove(&self.key);
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use hyper::http::Request;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use super::testing::Folder;
 use super::*;
 
 mod gc;
@@ -54,23 +55,6 @@ fn node(name: &str) -> Value {
 fn pool(name: &str) -> Value {
     json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {"name": name},
            "spec": {"range": {"cidr": "10.0.0.0/24"}}})
-}
-
-/// A directory that goes with the test.
-struct Folder(std::path::PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("berth-api-{name}-{}", std::process::id()));
-        std::fs::remove_dir_all(&path).ok();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
 }
 
 /// Everything in a collection, by name.

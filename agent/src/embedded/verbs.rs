@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hyper::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
+use super::admit::Decoded;
 use super::answer::Answer;
 use super::bounds::{Asked, Verb};
 use super::caller::Caller;
@@ -14,7 +15,7 @@ use super::route::Target;
 use super::shape::Shape;
 use super::status::Status;
 use super::store::{Key, Object, Transaction};
-use super::{Inner, gc};
+use super::{Inner, admit, body, gc};
 
 pub(super) mod create;
 pub(super) mod delete;
@@ -53,6 +54,19 @@ impl Call {
             name: self.target.name.as_deref().unwrap_or_default(),
             subresource: if self.target.status { "status" } else { "" },
         }
+    }
+
+    /// The object in a body, decoded, with what is worth a word about it.
+    fn decoded(&self, text: &[u8]) -> Result<Decoded, Status> {
+        let (resource, version) = (self.target.resource, self.target.version);
+        let validation = self.query.field_validation()?;
+        let (value, twice) = body::object(resource, &self.headers, text)?;
+        admit::decode(resource, version, value, &twice, validation, None)
+    }
+
+    /// What is told to whoever uses an old version.
+    fn deprecated(&self) -> Option<String> {
+        self.target.resource.versions[self.target.version].deprecated.clone()
     }
 
     /// `get`.
@@ -106,7 +120,7 @@ fn check_namespace(tx: &Transaction<'_>, target: &Target) -> Result<(), Status> 
 
 /// As etcd refuses an object, wherever it comes from.
 fn check_size(object: &Object) -> Result<(), Status> {
-    if object.size() > super::admit::LARGEST {
+    if object.size() > admit::LARGEST {
         let message = "etcdserver: request is too large";
         return Err(Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message));
     }

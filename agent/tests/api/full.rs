@@ -5,17 +5,27 @@ use std::process::Command;
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use http_body_util::BodyExt;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::json;
 
-use crate::support::{BERTH, Folder, Server};
+use crate::folder::Folder;
+use crate::support::{BERTH, Server};
 
 fn node(index: usize) -> Node {
     let text = "x".repeat(200_000);
     let node = json!({"metadata": {"name": format!("n{index:04}"), "annotations": {"text": text}}});
     serde_json::from_value(node).unwrap()
+}
+
+async fn text(server: &Server, path: &str) -> (u16, String) {
+    let request = hyper::http::Request::get(path).body(kube::client::Body::empty()).unwrap();
+    let response = server.client().send(request).await.unwrap();
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8(body.to_vec()).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -24,10 +34,11 @@ async fn a_full_disk_refuses_writes_until_something_is_deleted() {
         nix::unistd::geteuid().is_root(),
         "this test mounts a tmpfs, in a namespace of its own: run it as root"
     );
-    let folder = Folder::new("full");
+    let folder = Folder::new();
     let script = r#"mount -t tmpfs -o size=40m berth-test "$1" && exec "$2" serve --listen 127.0.0.1:0 --state-dir "$1/state""#;
-    let server =
-        Server::run(Command::new("unshare").args(["-m", "sh", "-c", script, "sh"]).arg(&folder.0).arg(BERTH));
+    let server = Server::run(
+        Command::new("unshare").args(["-m", "sh", "-c", script, "sh"]).arg(folder.path()).arg(BERTH),
+    );
     let nodes: Api<Node> = Api::all(server.client());
     let mut watcher = Box::pin(nodes.watch(&WatchParams::default(), "0").await.unwrap());
 
@@ -46,6 +57,11 @@ async fn a_full_disk_refuses_writes_until_something_is_deleted() {
     assert!(refused.message.contains("nothing was changed"), "{}", refused.message);
     assert!(refused.message.to_lowercase().contains("space"), "{}", refused.message);
     assert!(made > 20, "{made}");
+    // It lives, and says to whoever asks that it is not ready, and why.
+    assert_eq!(text(&server, "/healthz").await, (200, "ok".to_owned()));
+    let (code, why) = text(&server, "/readyz").await;
+    assert_eq!(code, 500, "{why}");
+    assert!(why.starts_with("[-]store failed: No space"), "{why}");
 
     // Reads go on, and show only what was acknowledged; so do watches.
     let names =
@@ -72,6 +88,7 @@ async fn a_full_disk_refuses_writes_until_something_is_deleted() {
         }
     };
     println!("room again after {deleted} deletes");
+    assert_eq!(text(&server, "/readyz").await, (200, "ok".to_owned()));
     let mut left: Vec<String> = expected[deleted..].to_vec();
     left.push(again.name_any());
     assert_eq!(names(nodes.list(&ListParams::default()).await.unwrap()), left);

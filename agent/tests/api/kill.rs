@@ -11,7 +11,7 @@ use kube::{Client, ResourceExt};
 use serde_json::json;
 use tokio::sync::watch::{self, Sender};
 
-use crate::support::{Folder, Server};
+use crate::support::{Server, folder_in_memory};
 
 const KILLS: u64 = 50;
 const WRITERS: usize = 8;
@@ -130,8 +130,8 @@ async fn follow(client: Client, seen: Arc<Mutex<Seen>>, until: u64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kill_9_under_load_loses_nothing_that_was_acknowledged() {
-    let folder = Folder::new("kill");
-    let dir = folder.0.join("state");
+    let folder = folder_in_memory();
+    let dir = folder.path().join("state");
     let dir = dir.to_str().unwrap();
     let names: Vec<String> = (0..WRITERS).map(|index| format!("n{index}")).collect();
     let mut known = vec![Known::default(); WRITERS];

@@ -3,6 +3,8 @@
 // A test stops at what it can't have.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../common/folder.rs"]
+mod folder;
 mod full;
 mod kill;
 mod model;

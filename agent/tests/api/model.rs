@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::support::Folder;
+use crate::folder::Folder;
 
 const NODES: &str = "/api/v1/nodes";
 
@@ -234,14 +234,14 @@ async fn replayed(api: &Api, selector: &str) -> BTreeMap<String, Value> {
 }
 
 async fn play(writes: &[Write]) {
-    let folder = Folder::new("model");
-    let mut api = Api::open(&folder.0).unwrap();
+    let folder = Folder::new();
+    let mut api = Api::open(folder.path()).unwrap();
     let mut things = Things::new();
     let mut revision = 0;
     for (index, write) in writes.iter().enumerate() {
         if matches!(write, Write::Restart) {
             drop(api);
-            api = Api::open(&folder.0).unwrap();
+            api = Api::open(folder.path()).unwrap();
         }
         let before = things.clone();
         let code = expected(&mut things, write);

@@ -1,35 +1,26 @@
-//! A server in a process of its own, and folders that go with a test.
+//! A server in a process of its own.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use kube::{Client, Config};
 
+use crate::folder::Folder;
+
 pub(crate) const BERTH: &str = env!("CARGO_BIN_EXE_berth");
 
-/// A folder that goes with the test.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("berth-test-{name}-{}", std::process::id()));
-        std::fs::remove_dir_all(&path).ok();
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        std::fs::remove_dir_all(&self.0).ok();
-    }
+/// A folder in memory, where the system has a place for that: a sync costs nothing there. What the kernel has taken outlives a
+/// process that is killed, on a disk or not; only a power cut tells them apart.
+pub(crate) fn folder_in_memory() -> Folder {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { Folder::under(memory) } else { Folder::new() }
 }
 
 /// `berth serve` on loopback, ended with the test.
 pub(crate) struct Server {
     child: Child,
-    url: String,
+    client: Client,
 }
 
 impl Server {
@@ -52,15 +43,16 @@ impl Server {
         };
         // What it says later must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url }
-    }
-
-    /// A client of its own connections.
-    pub(crate) fn client(&self) -> Client {
-        let mut config = Config::new(self.url.parse().unwrap());
+        let mut config = Config::new(url.parse().unwrap());
         // Tests watch for longer than they wait for anything else.
         config.read_timeout = None;
-        Client::try_from(config).unwrap()
+        Self { child, client: Client::try_from(config).unwrap() }
+    }
+
+    /// One for all: what is asked at the same time goes over connections of its own. To make one takes a while, since it
+    /// reads the system's certificates, which are of no use here.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
     }
 
     pub(crate) fn pid(&self) -> u32 {

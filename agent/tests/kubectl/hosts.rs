@@ -6,7 +6,7 @@ use kube::api::{Api, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use crate::POOL;
-use crate::support::Server;
+use crate::support::{Server, berth};
 
 const NODE: &str = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"NAME"}}"#;
 
@@ -132,4 +132,35 @@ fn a_host_claims_in_the_ledger_for_itself_only() {
     patch(&hosts[1].0, release).ok();
     let left = server.kubectl("get nip traffic-1 -o jsonpath={.status.allocations.*.node}").ok();
     assert_eq!(left, "node01");
+}
+
+#[test]
+fn a_revoked_host_is_refused_until_it_has_another_certificate() {
+    let mut server = Server::start(&["node01", "node02"]);
+    server.host("node01", "create -f -", &NODE.replace("NAME", "node01")).ok();
+    let revoke = berth(server.path(), &["serve", "pki", "revoke", "node01", "--dir", "pki"]).ok();
+    assert_eq!(revoke, "pki/revoked: certificates of system:node:node01 made until now are refused\n");
+    let said = server.host("node01", "get nodes", "").refused();
+    assert!(
+        said.contains(r#"(Forbidden): the certificates of "system:node:node01" made until now were revoked"#),
+        "{said}"
+    );
+    server.host("node02", "get nodes -o name", "").ok();
+    let url = server.kubectl("config view -o jsonpath={.clusters[0].cluster.server}").ok();
+    let host = ["serve", "pki", "host", "node01", "--dir", "pki", "--force", "--server", &url];
+    berth(server.path(), &host).ok();
+    assert_eq!(server.host("node01", "get nodes -o name", "").ok(), "node/node01\n");
+
+    // A name that nobody has is most likely a slip.
+    let slip = berth(server.path(), &["serve", "pki", "revoke", "nod01", "--dir", "pki"]).ok();
+    assert!(slip.ends_with("warning: none was made here for host nod01: is the name right?\n"), "{slip}");
+    // Asked, the server says what is in force; it may have said the first of them already.
+    let mut heard = server.hang_up();
+    while heard != "certificates were read again; 2 names are revoked" {
+        assert_eq!(heard, "certificates were read again; 1 name is revoked");
+        heard = server.hang_up();
+    }
+    let admin = ["serve", "pki", "revoke", "--common-name", "berth:admin", "--dir", "pki"];
+    berth(server.path(), &admin).ok();
+    assert!(server.kubectl("get nodes").refused().contains("were revoked"));
 }

@@ -1,6 +1,8 @@
 //! The real kubectl on `berth serve`, over TLS with certificates that `berth serve pki` made: it must look like kubectl on a
 //! cluster. What is asserted is what a person sees.
 
+#[path = "../common/folder.rs"]
+mod folder;
 mod hosts;
 mod namespaces;
 mod support;
@@ -243,4 +245,8 @@ fn nodes_are_seen_labelled_and_deleted() {
     assert_eq!(server.kubectl("delete node node01").ok(), "node \"node01\" deleted\n");
     let namespaces = table(&server.kubectl("get ns").ok());
     assert_eq!(namespaces[1], words("default Active AGE"));
+    // Which kubectl sends in protobuf.
+    assert_eq!(server.kubectl("create namespace edge").ok(), "namespace/edge created\n");
+    assert_eq!(table(&server.kubectl("get ns edge").ok())[1], words("edge Active AGE"));
+    assert_eq!(server.kubectl("delete ns edge").ok(), "namespace \"edge\" deleted\n");
 }

@@ -10,7 +10,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Folder, KUBECTL};
+use crate::folder::Folder;
+use crate::support::KUBECTL;
 
 const HOSTS: [&str; 4] = ["server", "node01", "node02", "node03"];
 

@@ -1,14 +1,14 @@
 //! A `berth serve` of its own per test, with certificates of its own, and kubectl as a person runs it.
 
-use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
+
+use crate::folder::Folder;
 
 /// Longer than anything takes here: a test that waits for it has failed.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -57,29 +57,6 @@ impl Ran {
     pub(crate) fn refused(self) -> String {
         assert_eq!((self.code, self.stdout.as_str()), (1, ""), "{}", self.stderr);
         self.stderr
-    }
-}
-
-/// A folder of its own per test, gone with it.
-pub(crate) struct Folder(PathBuf);
-
-impl Folder {
-    pub(crate) fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("berth-kubectl-{}-{count}", std::process::id()));
-        fs::create_dir_all(&path).expect("a folder");
-        Self(path)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
     }
 }
 
@@ -198,10 +175,20 @@ impl Server {
         Following { child, lines }
     }
 
+    fn signal(&self, signal: nix::sys::signal::Signal) {
+        let pid = i32::try_from(self.child.id()).expect("a pid");
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), signal).expect("told");
+    }
+
+    /// SIGHUP, and what it says to that.
+    pub(crate) fn hang_up(&mut self) -> String {
+        self.signal(nix::sys::signal::SIGHUP);
+        self.stderr.as_mut().and_then(Iterator::next).expect("a line").expect("text")
+    }
+
     /// SIGTERM, and what it says until its end.
     pub(crate) fn stop(mut self) -> (i32, Vec<String>) {
-        let pid = i32::try_from(self.child.id()).expect("a pid");
-        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), nix::sys::signal::SIGTERM).expect("told");
+        self.signal(nix::sys::signal::SIGTERM);
         let said = self.stderr.take().expect("once").map_while(Result::ok).collect();
         (self.child.wait().expect("its end").code().expect("a code"), said)
     }

@@ -3,7 +3,8 @@
 //! Reports everything that is wrong, not only the first. What an update leaves as it was is not judged again
 //! (the API server calls that ratcheting): an object stored under older, laxer bounds stays writable.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use k8s_openapi::jiff::Timestamp;
 use regex_lite::Regex;
@@ -42,8 +43,9 @@ fn node(schema: &Value, new: &Value, old: Option<&Value>, path: &str, found: &mu
             }
         }
         Value::Number(_) => {
-            if let Some(message) = wrong_number(schema, new) {
-                report(Reason::Invalid, message);
+            if let Some((reason, message)) = wrong_number(schema, new) {
+                report(reason, message);
+                found.extend((reason == Reason::TypeInvalid).then(|| unchecked(path)).flatten());
             }
         }
         Value::Object(object) => check_object(schema, object, old, path, found),
@@ -118,7 +120,7 @@ fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
         return Some((Reason::Invalid, format!("has {length} characters, at least {min} are needed")));
     }
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
-        && !Regex::new(pattern).is_ok_and(|regex| regex.is_match(text))
+        && !fits(pattern, text)
     {
         return Some((Reason::Invalid, format!("{text:?} does not match {pattern}")));
     }
@@ -129,17 +131,43 @@ fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
     None
 }
 
-fn wrong_number(schema: &Value, number: &Value) -> Option<String> {
-    // Typed readers, the API server's among them, have no place for more.
+/// The API server says it twice of a number that no integer holds: once more of the object that it is in.
+fn unchecked(path: &str) -> Option<Violation> {
+    let (path, name) = path.rsplit_once('.')?;
+    let message = format!("Checked value must be of type integer with format int64 in {name}");
+    Some(Violation { path: path.to_owned(), message, reason: Reason::Invalid })
+}
+
+/// Whether a text fits a pattern. Patterns are the schemas', a few dozen in all: each is compiled once, which takes longer
+/// than all else about an object.
+fn fits(pattern: &str, text: &str) -> bool {
+    static COMPILED: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
+    let regex = {
+        let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+        match compiled.get(pattern) {
+            Some(regex) => regex.clone(),
+            None => {
+                let regex = Regex::new(pattern).ok().map(Arc::new);
+                compiled.insert(pattern.to_owned(), regex.clone());
+                regex
+            }
+        }
+    };
+    regex.is_some_and(|regex| regex.is_match(text))
+}
+
+fn wrong_number(schema: &Value, number: &Value) -> Option<(Reason, String)> {
+    // Typed readers, the API server's among them, have no place for more: to it that is no integer at all.
     if schema.get("format").and_then(Value::as_str) == Some("int64") && number.as_i64().is_none() {
-        return Some(format!("{number} is more than {}", i64::MAX));
+        return Some((Reason::TypeInvalid, format!("{number} is more than {}", i64::MAX)));
     }
     let value = number.as_f64()?;
     let bound = |key| schema.get(key).and_then(Value::as_f64);
     if let Some(min) = bound("minimum").filter(|min| value < *min) {
-        return Some(format!("{number} is less than {min}"));
+        return Some((Reason::Invalid, format!("{number} is less than {min}")));
     }
-    bound("maximum").filter(|max| value > *max).map(|max| format!("{number} is more than {max}"))
+    let max = bound("maximum").filter(|max| value > *max)?;
+    Some((Reason::Invalid, format!("{number} is more than {max}")))
 }
 
 /// The type that the schema wants, where the value has another.

@@ -61,9 +61,15 @@ fn property<'a>(spot: &Spot<'a>, name: &str) -> Option<Spot<'a>> {
     Some(Spot { new: spot.new.get(name)?, old: spot.old.and_then(|old| old.get(name)), path })
 }
 
+/// The API server's rules name an entry of a map by its key in brackets; its schemas join it with a dot.
 fn values<'a>(spot: &Spot<'a>) -> Vec<Spot<'a>> {
-    let names = spot.new.as_object().into_iter().flat_map(|map| map.keys());
-    names.filter_map(|name| property(spot, name)).collect()
+    let entries = spot.new.as_object().into_iter().flatten();
+    let value = |(key, new): (&String, &'a Value)| Spot {
+        new,
+        old: spot.old.and_then(|old| old.get(key)),
+        path: format!("{}[{key}]", spot.path),
+    };
+    entries.map(value).collect()
 }
 
 fn items<'a>(list: &Value, spot: &Spot<'a>) -> Vec<Spot<'a>> {

@@ -6,7 +6,8 @@ use std::{
     net::{Ipv4Addr, Ipv6Addr},
 };
 
-use crate::support::{Case, cel::Evaluator, load};
+use crate::support::cel::Evaluator;
+use crds::testing::{Case, cases};
 use crds::{Kind, Violation, validate};
 use serde_json::json;
 
@@ -29,10 +30,9 @@ fn misses(case: &Case, said: &[Violation]) -> Vec<String> {
 fn check(kind: Kind) {
     let evaluator = Evaluator::new(kind);
     let mut failures = Vec::new();
-    for case in load(kind) {
-        let (old, new) = (case.before(kind), case.after(kind));
-        let rust = validate(kind, old.as_ref(), &new);
-        let cel = evaluator.validate(old.as_ref(), &new);
+    for case in cases(kind) {
+        let rust = validate(kind, case.old.as_ref(), &case.new);
+        let cel = evaluator.validate(case.old.as_ref(), &case.new);
         let mut wrong = misses(&case, &rust);
         let (rust, cel): (BTreeSet<_>, BTreeSet<_>) = (rust.into_iter().collect(), cel.into_iter().collect());
         if let Some(how) = &case.evaluator {
@@ -79,9 +79,9 @@ fn node_network_state() {
 fn every_rule_is_broken_by_some_case() {
     let mut unbroken = Vec::new();
     for kind in Kind::ALL {
-        let said: BTreeSet<String> = load(kind)
+        let said: BTreeSet<String> = cases(kind)
             .iter()
-            .flat_map(|case| validate(kind, case.before(kind).as_ref(), &case.after(kind)))
+            .flat_map(|case| validate(kind, case.old.as_ref(), &case.new))
             .map(|violation| violation.message)
             .collect();
         let texts =
@@ -97,7 +97,7 @@ fn every_rule_is_broken_by_some_case() {
 fn the_table_is_long_and_its_names_are_unique() {
     let mut names = BTreeSet::new();
     for kind in Kind::ALL {
-        for case in load(kind) {
+        for case in cases(kind) {
             assert!(names.insert((kind, case.name.clone())), "{} twice in {}", case.name, kind.name());
         }
     }

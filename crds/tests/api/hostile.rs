@@ -1,9 +1,8 @@
 //! No input makes the rules panic: every value of every manifest in the table is replaced by one of another shape.
 
+use crds::testing::cases;
 use crds::{Kind, validate, warnings};
 use serde_json::{Value, json};
-
-use crate::support::load;
 
 /// Paths, as JSON pointers, of everything in a value.
 fn pointers(value: &Value, here: &str, found: &mut Vec<String>) {
@@ -29,8 +28,8 @@ fn any_value_anywhere_gets_an_answer() {
     let odd = [json!(null), json!(-1.5), json!("\u{0}é/::%"), json!([[]]), json!({"": {}}), json!(u64::MAX)];
     let mut refused = 0;
     for kind in Kind::ALL {
-        for case in load(kind) {
-            let (before, after) = (case.before(kind), case.after(kind));
+        for case in cases(kind) {
+            let (before, after) = (case.old, case.new);
             let mut all = Vec::new();
             pointers(&after, "", &mut all);
             // Two of the six at each place: all six meet every field somewhere in the table.

@@ -1,6 +1,6 @@
 //! The Rust types read and write what the schemas describe.
 
-use crate::support::load;
+use crds::testing::cases;
 use crds::{
     Kind, NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
     NodeNetworkState, enactment::CapturedState, pool::StaticBand, schema,
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 /// Every accepted manifest of the table passes through its type without loss.
 fn round_trip<T: Serialize + DeserializeOwned>(kind: Kind) {
     let mut count = 0;
-    for case in load(kind).iter().filter(|case| case.refused.is_empty()) {
-        let mut new = case.after(kind);
+    for case in cases(kind).iter().filter(|case| case.refused.is_empty()) {
+        let mut new = case.new.clone();
         schema::apply_defaults(&kind.definition().schema, &mut new);
         let typed: T = serde_json::from_value(new.clone()).unwrap_or_else(|e| panic!("{}: {e}", case.name));
         let mut back = serde_json::to_value(&typed).expect("JSON");
@@ -84,8 +84,8 @@ fn a_static_band_is_a_word_or_a_number() {
 
 #[test]
 fn the_name_of_a_slice_is_what_the_rule_asks_for() {
-    let accepted = load(Kind::NodeIPSlice).into_iter().filter(|case| case.refused.is_empty());
-    for slice in accepted.map(|case| case.after(Kind::NodeIPSlice)) {
+    let accepted = cases(Kind::NodeIPSlice).into_iter().filter(|case| case.refused.is_empty());
+    for slice in accepted.map(|case| case.new) {
         let cidr = slice["spec"]["cidr"].as_str().and_then(crds::address::cidr).expect("a network");
         let pool = slice["spec"]["pool"].as_str().expect("a pool");
         assert_eq!(slice["metadata"]["name"], crds::slice::name(pool, cidr.addr()));

@@ -1,4 +1,4 @@
-//! The embedded API beside a real kube-apiserver: creates, guarded patches, lists of 5,000, watch fan-out to 100.
+//! The embedded API beside a real kube-apiserver: creates, guarded patches, lists of 5,000, watch fan-out to 100, memory.
 //!
 //! `make bench BENCH=api`, or with `real`, `durable` or `memory` for one server alone. All in one run, through the same
 //! `kube::Client`: the real one over TLS on loopback with etcd that syncs, the embedded ones inside this process. Nothing
@@ -37,7 +37,11 @@ fn main() {
         match name {
             "real" => {
                 let plane = ControlPlane::start_on_disk(Disk::Durable).expect("a control plane");
-                RUNTIME.block_on(table(name, &Server::new(Which::Real, plane.client())));
+                let server = Server::new(Which::Real, plane.client());
+                RUNTIME.block_on(async {
+                    table(name, &server).await;
+                    memory(&server).await;
+                });
             }
             "durable" => {
                 let folder = std::env::temp_dir().join(format!("berth-bench-{}", std::process::id()));
@@ -59,6 +63,7 @@ async fn table(server: &str, s: &Server) {
     row(server, "list of 5,000", lists(s).await);
     row(server, "list of 5,000 in pages of 500", pages(s).await);
     row(server, "guarded patch of one pool", patches(s).await);
+    row(server, "guarded patch of enactments, 32 at once", statuses(s).await);
     row(server, "an event at each of 100 watchers", fan_out(s).await);
 }
 
@@ -147,6 +152,33 @@ async fn patches(s: &Server) -> Took {
         each.push(begin.elapsed());
     }
     Took { each, all: begin.elapsed() }
+}
+
+/// What an agent writes: its enactment's status, guarded by the version that it read. Each of its own.
+async fn statuses(s: &Server) -> Took {
+    let begin = Instant::now();
+    let patch = |number: usize| async move {
+        let name = format!("node-{AT_ONCE}-{number}.static-ip");
+        let now = s.get(&at(ENACTMENTS, &name)).await.ok();
+        let patch = json!([
+            {"op": "test", "path": "/metadata/resourceVersion", "value": now["metadata"]["resourceVersion"]},
+            {"op": "add", "path": "/status", "value": {"policyGeneration": 1, "desiredState": {"interfaces": []}}},
+        ]);
+        let begin = Instant::now();
+        s.json_patch(&status(ENACTMENTS, &name), &patch).await.ok();
+        begin.elapsed()
+    };
+    let each = stream::iter(0..OBJECTS - SEQUENTIAL).map(patch).buffer_unordered(AT_ONCE).collect().await;
+    Took { each, all: begin.elapsed() }
+}
+
+/// What the API server's process has in memory, by its own word, without etcd's. The embedded one's is in the agent's bench,
+/// which gives each figure a process of its own.
+async fn memory(s: &Server) {
+    let metrics = s.get("/metrics").await.text;
+    let bytes = metrics.lines().find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
+    let bytes: f64 = bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or_default();
+    println!("{:44}  {:>6.0} MiB", "real: memory with 5,000, without etcd", bytes / f64::from(1 << 20));
 }
 
 /// From the beginning of a write until each watcher has its event.

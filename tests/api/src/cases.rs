@@ -1,58 +1,8 @@
-//! The table of `crds/cases`: manifests, and what each is refused for. `crds/tests` asks it of the Rust rules and of their
-//! CEL; here it is read to be asked of a server.
+//! What Rust says of the table of `crds/cases`, in the form of a server's answer.
 
-use std::path::Path;
-
+use crds::testing::Case;
 use crds::{Kind, Violation};
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-#[derive(Deserialize)]
-struct Table {
-    cases: Vec<Row>,
-}
-
-#[derive(Deserialize)]
-struct Row {
-    name: String,
-    old: Option<Value>,
-    new: Value,
-    #[serde(default)]
-    admission: bool,
-}
-
-/// One manifest, with what was there before if it is an update.
-pub struct Case {
-    pub name: String,
-    pub old: Option<Value>,
-    pub new: Value,
-    /// Only a ValidatingAdmissionPolicy refuses it: a CRD can't.
-    pub is_admission: bool,
-}
-
-/// All of a kind.
-pub fn load(kind: Kind) -> Vec<Case> {
-    let file = format!("../../crds/cases/{}.yaml", kind.name().to_lowercase());
-    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file)).expect(&file);
-    let table: Table = serde_saphyr::from_str(&text).unwrap_or_else(|wrong| panic!("{file}: {wrong}"));
-    let case = |row: Row| Case {
-        name: row.name,
-        old: row.old.as_ref().map(|value| manifest(kind, value)),
-        new: manifest(kind, &row.new),
-        is_admission: row.admission,
-    };
-    table.cases.into_iter().map(case).collect()
-}
-
-/// The cases leave out what is the same for all.
-fn manifest(kind: Kind, value: &Value) -> Value {
-    let version = &kind.definition().crd.spec.versions[0].name;
-    let mut whole = json!({"apiVersion": format!("nmstate.io/{version}"), "kind": kind.name()});
-    for (key, field) in value.as_object().expect("a manifest is a map") {
-        whole[key] = field.clone();
-    }
-    whole
-}
+use serde_json::Value;
 
 /// Where the server has them.
 pub fn collection(kind: Kind) -> String {

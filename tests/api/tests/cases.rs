@@ -1,11 +1,12 @@
 //! The table of manifests, asked of a real API server: its CEL and our Rust agree, and say the same words.
 
-use api_tests::cases::{Case, Cause, collection, expected, load};
+use api_tests::cases::{Cause, collection, expected};
 use api_tests::server;
 use api_tests::server::{Answer, Server};
 use api_tests::wait::until;
 use crds::Kind;
 use crds::rules::Operation;
+use crds::testing::{Case, cases};
 use serde_json::{Value, json};
 
 /// What a server refused an object for. Where it could not ask its rules, it says so in a cause without a field.
@@ -50,25 +51,6 @@ fn is_value(shown: &str) -> bool {
     shown.is_empty() || shown.strip_suffix(": ").is_some_and(value)
 }
 
-/// Where Rust is known to differ from the server, and how. One that no longer does fails the test too.
-fn known_difference(kind: Kind, case: &str) -> Option<&'static str> {
-    let keys = "names an entry of a map as allocations.KEY, where the server has allocations[KEY]";
-    let entries = [
-        (Kind::NodeIPPool, "quarantine without an end"),
-        (Kind::NodeIPPool, "quarantine without a reason"),
-        (Kind::NodeIPPool, "held, with an end"),
-        (Kind::NodeIPPool, "held, with a witness"),
-        (Kind::NodeIPPool, "hardware address without a collision"),
-        (Kind::NodeIPSlice, "a quarantine without an end"),
-        (Kind::NodeIPSlice, "an address held, with an end"),
-        (Kind::NodeIPSlice, "a hardware address without a collision"),
-    ];
-    if (kind, case) == (Kind::NodeIPPool, "sequence past what an integer holds") {
-        return Some("calls a number that no integer holds Invalid, where the server calls it TypeInvalid");
-    }
-    entries.contains(&(kind, case)).then_some(keys)
-}
-
 /// Asks the server for one case, by the door that what is new comes through. Leaves nothing behind.
 async fn ask(s: &Server, kind: Kind, case: &Case) -> Vec<Cause> {
     let all = collection(kind);
@@ -99,26 +81,22 @@ async fn ask(s: &Server, kind: Kind, case: &Case) -> Vec<Cause> {
 fn check(kind: Kind) {
     server::run(Server::real(), async |s| {
         let mut wrong = Vec::new();
-        let cases = load(kind);
-        for case in &cases {
+        let all = cases(kind);
+        for case in &all {
             // What only an admission policy refuses, a CRD must accept: else it would be a rule.
             let rust = if case.is_admission { Vec::new() } else { expected(kind, case) };
             let server = ask(&s, kind, case).await;
             let same = rust.len() == server.len()
                 && rust.iter().zip(&server).all(|(rust, server)| agrees(rust, server));
-            match known_difference(kind, &case.name) {
-                Some(how) if same => wrong.push(format!("{}: Rust no longer {how}", case.name)),
-                None if !same => {
-                    wrong.push(format!("{}:\n  Rust   {rust:?}\n  server {server:?}", case.name));
-                }
-                _ => {}
+            if !same {
+                wrong.push(format!("{}:\n  Rust   {rust:?}\n  server {server:?}", case.name));
             }
         }
         assert!(
             wrong.is_empty(),
             "{} of {} cases of {}:\n{}",
             wrong.len(),
-            cases.len(),
+            all.len(),
             kind.name(),
             wrong.join("\n")
         );
@@ -141,7 +119,7 @@ fn node_network_configuration_policy() {
     let kind = Kind::NodeNetworkConfigurationPolicy;
     check(kind);
     server::run(Server::real(), |s| async move {
-        let flagged: Vec<Case> = load(kind).into_iter().filter(|case| case.is_admission).collect();
+        let flagged: Vec<Case> = cases(kind).into_iter().filter(|case| case.is_admission).collect();
         assert!(!flagged.is_empty());
         install_policies(&s, kind).await;
         let mut wrong = Vec::new();

@@ -47,7 +47,7 @@ Examples:
 /// Replace a store by a backup, while its server doesn't run
 ///
 /// What was written since the backup is lost, and hosts may hold addresses that the backup knows nothing of. So every pool
-/// is put on hold: it gives nothing new until hosts have said again what they hold.
+/// and every slice is put on hold: it gives nothing new until hosts have said again what they hold.
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub(super) struct RestoreArgs {
@@ -77,15 +77,20 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<String> {
 pub(super) fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
     let Copied { objects, revision, held } =
         store::restore(&args.file, &args.state_dir).context("nothing was restored")?;
-    let held = match held {
-        0 => String::new(),
-        1 => format!("1 pool is {HELD}"),
-        held => format!("{held} pools are {HELD}"),
+    let count = |number: u64, one: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        number => Some(format!("{number} {one}s")),
     };
+    let ledgers = [count(held.pools, "pool"), count(held.slices, "slice")];
+    let ledgers: Vec<String> = ledgers.into_iter().flatten().collect();
+    let is = if held.pools + held.slices == 1 { "is" } else { "are" };
+    let held =
+        if ledgers.is_empty() { String::new() } else { format!("{} {is} {HELD}", ledgers.join(" and ")) };
     Ok(format!("{}: {}\n{held}", args.state_dir.display(), told(objects, revision)))
 }
 
-/// What a hold means, after "1 pool is" or "3 pools are".
+/// What a hold means, after "1 pool is" or "3 pools and 2 slices are".
 const HELD: &str = "on hold for one quarantine, while hosts say again what they hold; 'kubectl get nip' shows when it is over\n";
 
 fn told(objects: u64, revision: u64) -> String {

@@ -64,8 +64,8 @@ impl Plan {
 
 /// Host and port for a client: where the server listens everywhere, the first name that its certificate has.
 fn reachable(at: SocketAddr, tls: Option<&Tls>) -> String {
-    let names = tls.and_then(|tls| tls.certificates.first()).map(|about| &about.names);
-    match names.and_then(|names| names.first()) {
+    let name = tls.and_then(|tls| tls.loaded().certificates.first()?.names.first().cloned());
+    match name {
         Some(name) if at.ip().is_unspecified() => format!("{name}:{}", at.port()),
         _ => at.to_string(),
     }

@@ -10,8 +10,8 @@ use crate::embedded::pki::{Authority, CA_DAYS, Client, DAYS, Keep, Made, ServerN
 
 /// Make a CA, and certificates for the server, administrators, controllers and hosts
 ///
-/// Keys are readable by their owner only. A host's kubeconfig is the one file to carry to that host. Nothing revokes a
-/// certificate: a stolen key is good until it ends, or until you start again with a new CA in another directory.
+/// Keys are readable by their owner only. A host's kubeconfig is the one file to carry to that host. If a key is stolen,
+/// revoke its name and make another certificate.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -24,7 +24,9 @@ Examples:
   berth serve pki init --server-name 10.0.0.1 api.example.org
   berth serve pki host node01
   berth serve pki host node01 --force
-  berth serve pki controller";
+  berth serve pki controller
+  berth serve pki revoke node01
+  berth serve pki revoke --common-name berth:admin";
 
 #[derive(Debug, Subcommand)]
 enum What {
@@ -50,6 +52,21 @@ enum What {
         /// Where the server is, if not as in the administrator's kubeconfig
         #[arg(long, value_name = "URL")]
         server: Option<String>,
+    },
+    /// Refuse every certificate that was made for a name until now
+    ///
+    /// A running server with this directory's CA cuts its connections off within seconds, and at once on SIGHUP. A
+    /// certificate that is made for the name afterwards is good.
+    Revoke {
+        /// The host's name
+        #[arg(required_unless_present = "common_name")]
+        name: Option<String>,
+        /// Whoever is no host, by the certificate's common name: berth:admin, berth:controller
+        #[arg(long, value_name = "CN", conflicts_with = "name")]
+        common_name: Option<String>,
+        /// Where keys and certificates are
+        #[arg(long, value_name = "DIR", default_value = "/etc/berth/pki")]
+        dir: PathBuf,
     },
     /// Make a controller's certificate and kubeconfig
     Controller {
@@ -89,7 +106,21 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         What::Init { common, server_name, port } => init(common, server_name, *port),
         What::Host { name, common, server } => client(&Client::Host(name.clone()), common, server.as_ref()),
         What::Controller { common, server } => client(&Client::Controller, common, server.as_ref()),
+        What::Revoke { name, common_name, dir } => revoke(name.as_ref(), common_name.as_ref(), dir),
     }
+}
+
+fn revoke(host: Option<&String>, common_name: Option<&String>, dir: &Path) -> anyhow::Result<String> {
+    let subject = host.map(|name| Client::Host(name.clone()).subject().0);
+    let name = subject.or_else(|| common_name.cloned()).unwrap_or_default();
+    let authority = Authority::open(dir)?;
+    authority.revoke(&name, now())?;
+    let mut text =
+        format!("{}: certificates of {name} made until now are refused\n", authority.revoked().display());
+    if let Some(host) = host.filter(|host| !dir.join(format!("hosts/{host}.crt")).exists()) {
+        let _ = writeln!(text, "warning: none was made here for host {host}: is the name right?");
+    }
+    Ok(text)
 }
 
 fn init(common: &Common, names: &[ServerName], port: u16) -> anyhow::Result<String> {

@@ -1,4 +1,5 @@
-//! A host: its own Node and Lease, its own enactments, state and slices, its own entries in a pool's ledger, Events.
+//! A host: its own Node and Lease, its own enactments, state and slices, its own entries in a pool's ledger, its own slot in a
+//! policy's rollout, Events.
 //!
 //! Whose an object is, is said by the label `nmstate.io/node` and the owner's UID, never by its name alone: node `a` with
 //! policy `b.c` and node `a.b` with policy `c` have one name.
@@ -7,7 +8,7 @@ use crds::Kind;
 use crds::names::{finalizer, label};
 use serde_json::Value;
 
-use super::{Asked, Seen, Verb, Write, ledger};
+use super::{Asked, Seen, Verb, Write, ledger, slots};
 use crate::embedded::resource::Form;
 
 /// Where hosts keep their leases, as kubelets do.
@@ -27,14 +28,14 @@ pub(super) fn may_ask(name: &str, asked: &Asked<'_>) -> Result<(), String> {
         // Deleting a Node is an administrator's word that its host is off.
         (Form::Node | Form::Lease, verb) => verb != Delete,
         (Form::CoreEvent | Form::NewEvent, verb) => verb != Delete,
-        (Form::Ours(Kind::NodeIPPool), verb) => {
+        (Form::Ours(Kind::NodeIPPool | Kind::NodeNetworkConfigurationPolicy), verb) => {
             asked.subresource == "status" && matches!(verb, Update | Patch)
         }
         (
             Form::Ours(Kind::NodeNetworkConfigurationEnactment | Kind::NodeNetworkState | Kind::NodeIPSlice),
             verb,
         ) => matches!(verb, Create | Update | Patch | Delete),
-        (Form::Ours(Kind::NodeNetworkConfigurationPolicy) | Form::Namespace, _) => false,
+        (Form::Namespace, _) => false,
     };
     match may {
         true => Ok(()),
@@ -69,7 +70,11 @@ impl Host<'_> {
                 (Some(old), Some(new)) => ledger::may_write(self.name, self.uid()?, old, new),
                 _ => Ok(()),
             },
-            Form::Ours(Kind::NodeNetworkConfigurationPolicy) | Form::Namespace => Ok(()),
+            Form::Ours(Kind::NodeNetworkConfigurationPolicy) => match (write.old, write.new) {
+                (Some(old), Some(new)) => slots::may_write(self.name, old, new),
+                _ => Ok(()),
+            },
+            Form::Namespace => Ok(()),
         }
     }
 
@@ -213,6 +218,9 @@ fn is_cut(slice: &Value, seen: &dyn Seen) -> Result<(), String> {
     let pool = seen.pool(name).ok_or_else(|| format!("there is no pool {name} that it could be cut from"))?;
     let cidr = spec["cidr"].as_str().and_then(crds::address::cidr);
     let cidr = cidr.ok_or_else(|| "spec.cidr is no network".to_owned())?;
+    // A slice is addresses: while a pool is stopped another may hold what is free by its word. Whether a slice's own
+    // ledger is complete, it says itself.
+    ledger::goes_on(&pool)?;
     ledger::pool(&pool)?.within(&[cidr]).map(|_| ()).map_err(|error| error.to_string())
 }
 

@@ -92,21 +92,11 @@ impl Host<'_> {
     /// An address that was free.
     fn may_add(&self, pool: &Pool, ip: &str) -> Result<(), String> {
         let Self { name, pool: object, .. } = self;
-        let status = &object["status"];
-        let metadata = &object["metadata"];
+        let (status, metadata) = (&object["status"], &object["metadata"]);
         if !status["rebuiltFor"].is_string() || status["rebuiltFor"] != metadata["uid"] {
             return Err("the pool gives nothing: its ledger is not rebuilt".to_owned());
         }
-        let asked = |annotation: &str| metadata["annotations"].get(annotation).is_some();
-        if asked(RESET_POOL) {
-            return Err("the pool gives nothing: its ledger is to be rebuilt".to_owned());
-        }
-        if asked(HOLD) || status.get("hold").is_some_and(|hold| !hold.is_null()) {
-            return Err("the pool gives nothing: it is on hold".to_owned());
-        }
-        if metadata["deletionTimestamp"].is_string() {
-            return Err("the pool gives nothing: it is being deleted".to_owned());
-        }
+        goes_on(object)?;
         if address::ip(ip).and_then(|ip| pool.range_of(ip)).is_none() {
             return Err(format!("{ip} is in no range of the pool"));
         }
@@ -118,6 +108,22 @@ impl Host<'_> {
             }
         }
     }
+}
+
+/// Whether nothing has stopped a pool from giving: what is free by its word, or by that of its slices, is free.
+pub(super) fn goes_on(pool: &Value) -> Result<(), String> {
+    let (status, metadata) = (&pool["status"], &pool["metadata"]);
+    let asked = |annotation: &str| metadata["annotations"].get(annotation).is_some();
+    let not = if asked(RESET_POOL) {
+        "its ledger is to be rebuilt"
+    } else if asked(HOLD) || status.get("hold").is_some_and(|hold| !hold.is_null()) {
+        "it is on hold"
+    } else if metadata["deletionTimestamp"].is_string() {
+        "it is being deleted"
+    } else {
+        return Ok(());
+    };
+    Err(format!("the pool gives nothing: {not}"))
 }
 
 /// What a pool's spec means.

@@ -2,6 +2,7 @@
 
 mod host;
 mod ledger;
+mod slots;
 
 use serde_json::{Value, json};
 
@@ -55,8 +56,16 @@ impl Seen for World {
 
     fn pool(&self, name: &str) -> Option<Value> {
         let range = json!({"cidr": "10.0.0.0/24", "perNodeHostBits": 4});
-        let pool = json!({"metadata": {"name": name}, "spec": {"range": range}});
-        (name == "traffic-1").then_some(pool)
+        let mut pool = json!({"metadata": {"name": name}, "spec": {"range": range}});
+        match name {
+            "traffic-1" => {}
+            "restored" => pool["metadata"]["annotations"] = json!({"nmstate.io/hold": ""}),
+            "held" => pool["status"] = json!({"hold": {"until": "2026-01-01T00:00:00Z"}}),
+            "reset" => pool["metadata"]["annotations"] = json!({"nmstate.io/reset-ippool": ""}),
+            "leaving" => pool["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into(),
+            _ => return None,
+        }
+        Some(pool)
     }
 }
 

@@ -21,11 +21,13 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{Notify, watch};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tower::{Service, ServiceExt as _};
 
 use super::{Answer, Limits};
+use crate::embedded::body;
 use crate::embedded::caller::{Caller, CallerError};
+use crate::embedded::tls::{Loaded, Tls};
 
 /// A handshake takes two round trips: seconds on the worst link, and whoever needs longer holds a connection for nothing.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -50,7 +52,7 @@ pub(super) enum Stream {
 /// How a connection is spoken to, and who is at its other end.
 pub(super) enum Kind {
     Plain(Caller),
-    Tls { acceptor: TlsAcceptor, elects: bool },
+    Tls { tls: Tls, elects: bool },
 }
 
 /// Serves a connection to its end. What goes wrong on one is its client's to see: there is nobody else to tell.
@@ -76,19 +78,46 @@ pub(super) async fn serve<S, B>(
             let door = Door { caller: Ok(caller), local_names: true };
             talk(stream, door, service, stop, patience, limits).await;
         }
-        (Stream::Tcp(stream), Kind::Tls { acceptor, elects }) => {
-            let Ok(Ok(stream)) = tokio::time::timeout(limits.handshake, acceptor.accept(stream)).await else {
+        (Stream::Tcp(stream), Kind::Tls { tls, elects }) => {
+            // What is wrong with new files is said by whoever looks after them; the old ones are still good.
+            let _ = tls.refresh();
+            let loaded = tls.loaded();
+            let handshake = loaded.acceptor.accept(stream);
+            let Ok(Ok(stream)) = tokio::time::timeout(limits.handshake, handshake).await else {
                 return;
             };
             let (_, session) = stream.get_ref();
-            let certificate = session.peer_certificates().and_then(|chain| chain.first());
-            let caller = certificate
-                .map_or(Err(CallerError::Unreadable), |der| Caller::from_certificate(der.as_ref(), elects));
+            let chain: Vec<_> = session
+                .peer_certificates()
+                .unwrap_or_default()
+                .iter()
+                .map(|der| der.clone().into_owned())
+                .collect();
+            let caller = who(&chain, &loaded, elects);
+            let revoked = matches!(caller, Err(CallerError::Revoked { .. }));
             let door = Door { caller, local_names: false };
-            talk(stream, door, service, stop, patience, limits).await;
+            let talk = talk(stream, door, service, stop, patience, limits);
+            if revoked {
+                // It hears why, and nothing else.
+                return talk.await;
+            }
+            // One that may not come in any more is cut off, watches and all.
+            tokio::select! {
+                () = talk => {}
+                () = tls.outlived(&chain) => {}
+            }
         }
         // A unix socket has no TLS: `Listener::bind` gives it none.
         (Stream::Unix(_), Kind::Tls { .. }) => {}
+    }
+}
+
+/// Who is at the other end, by the first of its certificates.
+fn who(chain: &[CertificateDer<'static>], loaded: &Loaded, elects: bool) -> Result<Caller, CallerError> {
+    let der = chain.first().ok_or(CallerError::Unreadable)?;
+    match loaded.revoked.denies(der) {
+        Some(name) => Err(CallerError::Revoked { name }),
+        None => Caller::from_certificate(der, elects),
     }
 }
 
@@ -113,7 +142,10 @@ async fn talk<I, S, B>(
         let (caller, service) = (door.who(&request), service.clone());
         async move {
             Ok::<_, Infallible>(match caller {
-                Err(why) => forbidden(&why),
+                Err(why) => {
+                    body::forget(request.into_body()).await;
+                    forbidden(&why)
+                }
                 Ok(caller) => {
                     request.extensions_mut().insert(caller);
                     let Ok(response) = service.oneshot(request).await;

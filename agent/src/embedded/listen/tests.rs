@@ -1,5 +1,6 @@
 //! Ways in, with real sockets and real certificates; what is served is a service that says who asked.
 
+mod renewed;
 mod secure;
 
 use std::convert::Infallible;
@@ -16,7 +17,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::embedded::pki::testing::Folder;
+use crate::embedded::testing::Folder;
 
 /// Longer than anything takes here: a test that waits for it has failed.
 const DEADLINE: Duration = Duration::from_secs(60);

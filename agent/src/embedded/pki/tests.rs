@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use super::*;
 use crate::embedded::caller::Caller;
-use crate::embedded::pki::testing::Folder;
+use crate::embedded::testing::Folder;
 
 const NOW: u64 = 1_800_000_000;
 const TERM: Term = Term { now: NOW, days: DAYS };

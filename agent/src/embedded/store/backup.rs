@@ -40,8 +40,15 @@ pub enum BackupError {
 pub struct Copied {
     pub objects: u64,
     pub revision: u64,
-    /// Pools that were put on hold; none by a backup.
-    pub held: u64,
+    /// Ledgers that were put on hold, pools and slices; none by a backup.
+    pub held: Held,
+}
+
+/// How many ledgers are on hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    pub pools: u64,
+    pub slices: u64,
 }
 
 /// Copies these objects to a new file.
@@ -50,7 +57,7 @@ pub(super) fn write(objects: &[Arc<Object>], revision: u64, to: &Path) -> Result
         return Err(BackupError::Exists { path: to.to_owned() });
     }
     make(objects, revision, to)?;
-    Ok(Copied { objects: objects.len() as u64, revision, held: 0 })
+    Ok(Copied { objects: objects.len() as u64, revision, held: Held::default() })
 }
 
 /// Copies the store in a directory that no server has open.
@@ -69,6 +76,8 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Copied, BackupError> {
 ///
 /// The store goes back in time, and hosts don't: they may hold addresses that the backup knows nothing of. So every pool is
 /// on hold from its first moment, in the same write: rule 6 of the claim protocol must not hang on somebody's memory.
+/// So is every slice: it is a ledger of its own, which the pool's hold says nothing of. A slice that was made since is
+/// covered by its pool's hold: while that lasts nobody may make one.
 pub fn restore(from: &Path, dir: &Path) -> Result<Copied, BackupError> {
     if !from.exists() {
         return Err(BackupError::Missing { path: from.to_owned() });
@@ -89,25 +98,30 @@ pub fn restore(from: &Path, dir: &Path) -> Result<Copied, BackupError> {
     } else {
         0
     };
-    let first = state.revision.max(before) + LEAP;
-    let mut revision = first;
-    let pools = Table::of(GROUP, "nodeippools");
-    let keep = |object: &Arc<Object>| match Some(object.key.table) == pools {
-        false => object.clone(),
-        true => {
-            revision += 1;
-            Arc::new(on_hold(object, revision))
+    let mut revision = state.revision.max(before) + LEAP;
+    let mut held = Held::default();
+    let (pools, slices) = (Table::of(GROUP, "nodeippools"), Table::of(GROUP, "nodeipslices"));
+    let keep = |object: &Arc<Object>| {
+        let table = Some(object.key.table);
+        if table == pools {
+            held.pools += 1;
+        } else if table == slices {
+            held.slices += 1;
+        } else {
+            return object.clone();
         }
+        revision += 1;
+        Arc::new(on_hold(object, revision))
     };
     let objects: Vec<Arc<Object>> = state.objects().map(keep).collect();
     std::fs::remove_file(&copy).map_err(failed)?;
     make(&objects, revision, &path)?;
-    Ok(Copied { objects: objects.len() as u64, revision, held: revision - first })
+    Ok(Copied { objects: objects.len() as u64, revision, held })
 }
 
-/// A pool that gives nothing until a controller has let hosts say what they hold.
-fn on_hold(pool: &Object, revision: u64) -> Object {
-    let mut value = pool.value();
+/// A ledger that gives nothing until hosts have said what they hold.
+fn on_hold(ledger: &Object, revision: u64) -> Object {
+    let mut value = ledger.value();
     let metadata = &mut value["metadata"];
     if !metadata["annotations"].is_object() {
         metadata["annotations"] = json!({});
@@ -116,7 +130,7 @@ fn on_hold(pool: &Object, revision: u64) -> Object {
         metadata["annotations"][HOLD] = "restored from a backup".into();
     }
     metadata["resourceVersion"] = revision.to_string().into();
-    Object::new(pool.key.clone(), revision, What::Modified, &value)
+    Object::new(ledger.key.clone(), revision, What::Modified, &value)
 }
 
 /// The error of a copy, told about the file that was copied.

@@ -253,7 +253,8 @@ impl Disk {
             let mut versions = HashMap::new();
             for row in read.open_table(LOG)?.iter()? {
                 let (revision, entry) = row?;
-                let Some(event) = event(entry.value(), &latest, &mut versions) else {
+                let known = latest.get(&revision.value());
+                let Some(event) = event(entry.value(), known, &mut versions) else {
                     return Ok(Some(format!("log entry {}", revision.value())));
                 };
                 state.remember(event);
@@ -326,19 +327,20 @@ fn entry(event: &Event) -> Vec<u8> {
     entry
 }
 
-/// Reads an entry. What is in memory already is shared; what an object was before is known if the log has it.
+/// Reads an entry. What is in memory already, the object of that revision, is shared and not read again; what an object was
+/// before is known if the log has it.
 fn event(
     entry: &[u8],
-    latest: &HashMap<u64, Arc<Object>>,
+    known: Option<&Arc<Object>>,
     versions: &mut HashMap<Key, Arc<Object>>,
 ) -> Option<Event> {
     let end = entry.iter().position(|byte| *byte == b'\n')?;
     let header: Header = serde_json::from_slice(&entry[..end]).ok()?;
     let key = Key::parse(&header.key)?;
-    let mut object = Arc::new(Object::read(key.clone(), header.what, &entry[end + 1..])?);
-    if let Some(known) = latest.get(&object.revision).filter(|known| known.key == key) {
-        object = known.clone();
-    }
+    let object = match known.filter(|known| known.key == key && header.what != What::Deleted) {
+        Some(known) => known.clone(),
+        None => Arc::new(Object::read(key.clone(), header.what, &entry[end + 1..])?),
+    };
     let before = match (header.what, versions.remove(&key)) {
         (What::Added, _) => Before::Nothing,
         (_, Some(object)) => Before::Object(object),

@@ -97,9 +97,51 @@ pub struct Owner {
     pub blocks: bool,
 }
 
+/// An object whose text is made, but for its revision: that is known only to the writer, and the rest need not be its work.
+pub struct Draft {
+    text: Vec<u8>,
+    /// Where in the text the revision's digits go.
+    at: usize,
+    facts: Facts,
+}
+
+impl Draft {
+    /// Makes the text of a value. Its `apiVersion` and `kind` become those that the table stores, its `resourceVersion`
+    /// is to come.
+    pub fn new(key: &Key, value: &Value) -> Self {
+        let mut text = beginning(key.table, key.table.resource().stored).into_bytes();
+        text.extend_from_slice(br#""metadata":{"#);
+        for (name, value) in value["metadata"].as_object().into_iter().flatten() {
+            if name != "resourceVersion" {
+                write(&mut text, name, value);
+                text.push(b',');
+            }
+        }
+        text.extend_from_slice(br#""resourceVersion":""#);
+        let at = text.len();
+        text.extend_from_slice(br#""}"#);
+        let fields = value.as_object().into_iter().flatten();
+        for (name, value) in
+            fields.filter(|(name, _)| !matches!(name.as_str(), "apiVersion" | "kind" | "metadata"))
+        {
+            text.push(b',');
+            write(&mut text, name, value);
+        }
+        text.push(b'}');
+        Self { text, at, facts: Facts::of(key, value) }
+    }
+
+    /// The object, once its revision is known.
+    pub(super) fn finish(self, key: Key, revision: u64, what: What) -> Object {
+        let (before, after) = self.text.split_at(self.at);
+        let line = [what.head(), before, revision.to_string().as_bytes(), after, TAIL].concat();
+        Object { key, revision, line: line.into(), what, facts: self.facts }
+    }
+}
+
 impl Object {
-    /// Makes the text of a value. Its `apiVersion` and `kind` become those that the table stores.
-    pub fn new(key: Key, revision: u64, what: What, value: &Value) -> Self {
+    /// An object that is not stored: as an answer to a dry run has it. Its `resourceVersion` is the value's own.
+    pub fn unstored(key: Key, revision: u64, what: What, value: &Value) -> Self {
         let mut text = what.head().to_vec();
         text.extend_from_slice(beginning(key.table, key.table.resource().stored).as_bytes());
         let fields = value.as_object().into_iter().flatten();
@@ -117,7 +159,12 @@ impl Object {
         Self { key, revision, line: text.into(), what, facts }
     }
 
-    /// Reads a text that [`Object::new`] made.
+    /// The object that a value is at a revision.
+    pub(super) fn new(key: Key, revision: u64, what: What, value: &Value) -> Self {
+        Draft::new(&key, value).finish(key, revision, what)
+    }
+
+    /// Reads a text that [`Draft`] made.
     pub(super) fn read(key: Key, what: What, body: &[u8]) -> Option<Self> {
         let value: Value = serde_json::from_slice(body).ok()?;
         let revision = value.pointer("/metadata/resourceVersion")?.as_str()?.parse().ok()?;

@@ -30,10 +30,10 @@ async fn the_past_can_be_read_as_far_as_the_log_goes() {
             .write(move |tx| {
                 match tx.get(&key(&name)) {
                     Some(old) if step % 3 == 0 => {
-                        tx.remove(&old.key, old.value());
+                        tx.remove(&old.key, &old.value());
                     }
                     _ => {
-                        tx.put(key(&name), node(&name, step));
+                        tx.put(key(&name), &node(&name, step));
                     }
                 }
                 Ok(())
@@ -58,14 +58,14 @@ async fn the_past_can_be_read_as_far_as_the_log_goes() {
 #[tokio::test]
 async fn a_refused_write_leaves_nothing_behind() {
     let store = Store::in_memory(Limits::default()).unwrap();
-    store.write(|tx| Ok(tx.put(key("a"), node("a", 0)))).await.unwrap();
+    store.write(|tx| Ok(tx.put(key("a"), &node("a", 0)))).await.unwrap();
     let refused = store
         .write(|tx| -> Result<(), Status> {
             let old = tx.get(&key("a")).unwrap();
-            tx.put(key("b"), node("b", 0));
-            tx.put(key("a"), node("a", 1));
-            tx.remove(&old.key, old.value());
-            tx.put(key("a"), node("a", 2));
+            tx.put(key("b"), &node("b", 0));
+            tx.put(key("a"), &node("a", 1));
+            tx.remove(&old.key, &old.value());
+            tx.put(key("a"), &node("a", 2));
             assert_eq!(tx.by_uid("b").unwrap().key, key("b"));
             Err(Status::bad_request("no"))
         })
@@ -86,7 +86,7 @@ async fn writes_that_come_together_are_seen_by_each_other_in_order() {
         tasks.spawn(async move {
             let write = store.write(|tx| {
                 let old = tx.get(&key("n")).map_or(0, |old| old.facts.labels["l"].parse::<usize>().unwrap());
-                Ok(tx.put(key("n"), node("n", old + 1)).revision)
+                Ok(tx.put(key("n"), &node("n", old + 1)).revision)
             });
             write.await.unwrap()
         });
@@ -105,17 +105,17 @@ fn a_commit_whose_answer_was_lost_is_taken_back() {
     let mut state = disk.load().unwrap();
     let mut first = Batch::after(0);
     let mut tx = Transaction::new(&state, &mut first);
-    tx.put(key("kept"), node("kept", 0));
-    tx.put(key("gone"), node("gone", 0));
+    tx.put(key("kept"), &node("kept", 0));
+    tx.put(key("gone"), &node("gone", 0));
     disk.commit(&first, 0).unwrap();
     state.publish(first.events, first.revision, 0);
 
     // On disk it is, but whoever asked was told that it isn't.
     let mut lost = Batch::after(state.revision);
     let mut tx = Transaction::new(&state, &mut lost);
-    tx.put(key("kept"), node("kept", 1));
-    tx.put(key("new"), node("new", 1));
-    tx.remove(&key("gone"), node("gone", 0));
+    tx.put(key("kept"), &node("kept", 1));
+    tx.put(key("new"), &node("new", 1));
+    tx.remove(&key("gone"), &node("gone", 0));
     disk.commit(&lost, 0).unwrap();
     disk.undo(&lost, &state).unwrap();
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::object::{Key, Object, What};
+use super::object::{Draft, Key, Object, What};
 use super::state::{Before, Event, State};
 use crate::embedded::resource::Table;
 
@@ -105,29 +105,34 @@ impl<'a> Transaction<'a> {
     }
 
     /// Writes an object: its `resourceVersion` becomes that of this change.
-    pub fn put(&mut self, key: Key, mut value: Value) -> Arc<Object> {
-        let revision = self.stamp(&mut value);
+    pub fn put(&mut self, key: Key, value: &Value) -> Arc<Object> {
+        let draft = Draft::new(&key, value);
+        self.put_draft(key, draft)
+    }
+
+    /// The same, of an object whose text is made already.
+    pub fn put_draft(&mut self, key: Key, draft: Draft) -> Arc<Object> {
+        let revision = self.next();
         let before = self.get(&key);
         let what = if before.is_some() { What::Modified } else { What::Added };
-        let object = Arc::new(Object::new(key.clone(), revision, what, &value));
+        let object = Arc::new(draft.finish(key.clone(), revision, what));
         self.change(what, object.clone(), before);
         self.batch.overlay.insert(key, Some(object.clone()));
         object
     }
 
     /// Takes an object away, whose last state is this.
-    pub fn remove(&mut self, key: &Key, mut last: Value) -> Option<Arc<Object>> {
+    pub fn remove(&mut self, key: &Key, last: &Value) -> Option<Arc<Object>> {
         let before = self.get(key)?;
-        let revision = self.stamp(&mut last);
-        let object = Arc::new(Object::new(key.clone(), revision, What::Deleted, &last));
+        let revision = self.next();
+        let object = Arc::new(Object::new(key.clone(), revision, What::Deleted, last));
         self.change(What::Deleted, object.clone(), Some(before));
         self.batch.overlay.insert(key.clone(), None);
         Some(object)
     }
 
-    fn stamp(&mut self, value: &mut Value) -> u64 {
+    fn next(&mut self) -> u64 {
         self.batch.revision += 1;
-        value["metadata"]["resourceVersion"] = self.batch.revision.to_string().into();
         self.batch.revision
     }
 

@@ -34,6 +34,9 @@ const FREED: usize = 1 << 20;
 /// Old Events that one sweep takes away.
 const SWEPT: usize = 500;
 
+/// What is told while the reserve is given up.
+const TIGHT: &str = "No space is left for anything but deleting";
+
 /// A write: it changes the transaction, and gives back who is to be told what became of it.
 pub(super) type Job = Box<dyn FnOnce(&mut Transaction<'_>) -> Finish + Send>;
 /// Tells whoever waits. The argument is why nothing was committed, if so.
@@ -53,7 +56,7 @@ pub(super) struct Writer {
     pub(super) limits: Limits,
     /// No revision up to here is given again, even if its commit failed.
     pub(super) floor: u64,
-    /// A batch whose commit failed: to be taken back on disk, should it have got there.
+    /// The batch whose commit failed: to be taken back on disk, should it have got there, before the next is written.
     pub(super) failed: Option<Batch>,
     pub(super) swept: Timestamp,
     /// Text that was deleted since the disk was full.
@@ -81,7 +84,7 @@ impl Writer {
                 let finish = job(&mut transaction);
                 if tight && transaction.takes_room() {
                     transaction.undo();
-                    finish(Some(&full("No space is left for anything but deleting")));
+                    finish(Some(&full(TIGHT)));
                 } else {
                     finishes.push(finish);
                 }
@@ -95,13 +98,31 @@ impl Writer {
             let forgotten = state.trim_point(&batch.events, limits);
             (batch, forgotten)
         };
-        let outcome = self.commit(batch, forgotten).map_err(|error| full(&error.said()));
+        // Also where nothing is written: whoever asks how the store is hears whether the file can be used again.
+        let whole = self.take_back();
+        let trouble = whole.as_ref().err().map(DiskError::said);
+        let outcome =
+            if batch.events.is_empty() { Ok(()) } else { whole.and_then(|()| self.commit(batch, forgotten)) };
+        let trouble = outcome.as_ref().err().map(DiskError::said).or(trouble);
+        self.shared.set_trouble(trouble.or_else(|| tight.then(|| TIGHT.to_owned())));
+        let outcome = outcome.map_err(|error| full(&error.said()));
         for finish in finishes {
             finish(outcome.as_ref().err());
         }
         if tight {
             self.make_room();
         }
+    }
+
+    /// After a commit that failed: makes the file say what memory says, before anything else is written.
+    fn take_back(&mut self) -> Result<(), DiskError> {
+        let (Some(durable), Some(failed)) = (&mut self.durable, &self.failed) else { return Ok(()) };
+        let undone = durable.disk.undo(failed, &self.shared.read());
+        match undone {
+            Ok(()) => self.failed = None,
+            Err(_) => durable.reserve.give(),
+        }
+        undone
     }
 
     /// On a full disk: gives back what deleting has freed inside the file, once that is worth it.
@@ -114,25 +135,14 @@ impl Writer {
 
     /// Commits and publishes a batch.
     fn commit(&mut self, batch: Batch, forgotten: u64) -> Result<(), DiskError> {
-        if batch.events.is_empty() {
-            return Ok(());
-        }
-        if let Some(durable) = &mut self.durable {
-            let written = match &self.failed {
-                Some(failed) => durable.disk.undo(failed, &self.shared.read()),
-                None => Ok(()),
-            };
-            let written = written.and_then(|()| {
-                self.failed = None;
-                durable.disk.commit(&batch, forgotten)
-            });
-            if let Err(error) = written {
-                durable.reserve.give();
-                self.freed = 0;
-                self.floor = self.floor.max(batch.revision);
-                self.failed.get_or_insert(batch);
-                return Err(error);
-            }
+        if let Some(durable) = &mut self.durable
+            && let Err(error) = durable.disk.commit(&batch, forgotten)
+        {
+            durable.reserve.give();
+            self.freed = 0;
+            self.floor = self.floor.max(batch.revision);
+            self.failed = Some(batch);
+            return Err(error);
         }
         let gone = batch.events.iter().filter(|event| event.what == What::Deleted);
         self.freed += gone.map(|event| event.object.size()).sum::<usize>();
@@ -165,6 +175,6 @@ fn sweep(swept: &mut Timestamp, transaction: &mut Transaction<'_>) {
     let gone = transaction.range(events, None).into_iter().map(|object| (object.key.clone(), object.value()));
     let gone: Vec<_> = gone.filter(|(_, value)| old(value)).take(SWEPT).collect();
     for (key, value) in gone {
-        transaction.remove(&key, value);
+        transaction.remove(&key, &value);
     }
 }

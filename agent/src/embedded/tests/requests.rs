@@ -51,6 +51,48 @@ async fn what_changes_nothing_writes_nothing() {
     assert_eq!(same["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
 }
 
+/// A few hundred bytes must not become gigabytes, nor an object that nobody can read.
+#[tokio::test]
+async fn patches_that_copy_themselves_are_refused_and_so_is_what_is_nested_too_deep() {
+    let api = Api::in_memory();
+    let policies = "/apis/nmstate.io/v1/nodenetworkconfigurationpolicies";
+    let policy = |state: Value| {
+        json!({"apiVersion": "nmstate.io/v1", "kind": "NodeNetworkConfigurationPolicy", "metadata": {"name": "p"},
+               "spec": {"desiredState": state}})
+    };
+    let nested = |depth: usize| (0..depth).fold(json!({}), |inner, _| json!({"a": inner}));
+    let (code, said) = ask(&api, "POST", policies, Some(policy(nested(110)))).await;
+    assert_eq!((code, &said["message"]), (400, &json!("the object is nested deeper than 100 levels")));
+    assert_eq!(ask(&api, "POST", policies, Some(policy(nested(90)))).await.0, 201);
+    let mut shallow = policy(json!({"a": {"a": {}}}));
+    shallow["metadata"]["name"] = "q".into();
+    assert_eq!(ask(&api, "POST", policies, Some(shallow)).await.0, 201);
+    let before = api.store().read().revision;
+    let copies = |to: &dyn Fn(usize) -> String, count: usize| -> Value {
+        let copy = |index| json!({"op": "copy", "from": "/spec/desiredState", "path": to(index)});
+        (0..count).map(copy).collect::<Vec<_>>().into()
+    };
+    let path = format!("{policies}/p");
+    let doubled = copies(&|index| format!("/spec/desiredState/b{index}"), 40);
+    let deeper = copies(&|_| "/spec/desiredState/a".to_owned(), 9000);
+    let into = json!([{"op": "add", "path": "/spec/desiredState/a/a/a", "value": nested(98)}]);
+    for (name, patched, why) in [
+        ("q", doubled, "the patch copies more than 3145728 bytes"),
+        ("p", deeper, "it is nested deeper than 100 levels"),
+        ("q", into, "it is nested deeper than 100 levels"),
+    ] {
+        let (code, said) = patch(&api, &format!("{policies}/{name}"), "json-patch+json", patched).await;
+        assert_eq!((code, &said["reason"]), (422, &json!("Invalid")), "{said}");
+        let cause = said["details"]["causes"][0]["message"].as_str().unwrap();
+        assert!(cause.ends_with(why), "{cause}");
+    }
+    let merged = policy(nested(120));
+    assert_eq!(patch(&api, &path, "merge-patch+json", merged).await.0, 400);
+    assert_eq!(api.store().read().revision, before);
+    // What is as deep as may be is read back whole.
+    assert_eq!(ask(&api, "GET", &path, None).await.1["spec"]["desiredState"], nested(90));
+}
+
 #[tokio::test]
 async fn bad_requests_are_refused_and_change_nothing() {
     let api = Api::in_memory();

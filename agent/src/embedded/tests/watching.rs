@@ -176,6 +176,50 @@ async fn a_bookmark_comes_before_the_end() {
 }
 
 #[tokio::test]
+async fn bookmarks_come_by_the_clock_and_lead_on() {
+    let mut api = Api::in_memory();
+    Arc::get_mut(&mut api.inner).unwrap().bookmarks = Duration::from_millis(10);
+    let selected = format!("{NODES}?watch=1&labelSelector=a%3Db&allowWatchBookmarks=true");
+    let mut lines = Lines::of(&api, &selected).await;
+    // Nothing of these is in the selection: only bookmarks tell how far the watch has come.
+    for name in ["n1", "n2"] {
+        let (_, made) = ask(&api, "POST", NODES, Some(node(name))).await;
+        let revision = made["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+        loop {
+            let line = lines.next().await.unwrap();
+            assert_eq!((&line["type"], &line["object"]["kind"]), (&json!("BOOKMARK"), &json!("Node")));
+            if line["object"]["metadata"]["resourceVersion"] == revision {
+                break;
+            }
+        }
+    }
+    // From the last of them on nothing is missed, and nothing comes twice.
+    let from = api.store().read().revision;
+    label(&api, "n1", json!("b")).await;
+    let mut on = Lines::of(&api, &format!("{selected}&resourceVersion={from}")).await;
+    assert_eq!(on.told().await, "ADDED n1");
+    // Who asks for none gets none.
+    let mut silent = Lines::of(&api, &format!("{NODES}?watch=1&resourceVersion={from}")).await;
+    assert_eq!(silent.told().await, "MODIFIED n1");
+    label(&api, "n2", json!("b")).await;
+    assert_eq!(silent.told().await, "MODIFIED n2");
+}
+
+#[tokio::test]
+async fn a_watch_ends_at_its_time_also_if_it_has_more_to_tell() {
+    let api = Api::in_memory();
+    for index in 0..200 {
+        ask(&api, "POST", NODES, Some(node(&format!("n{index:03}")))).await;
+    }
+    let mut busy = Lines::of(&api, &format!("{NODES}?watch=1&timeoutSeconds=1")).await;
+    assert_eq!(busy.told().await, "ADDED n000");
+    // One that began later has ended: so the first one's time is over.
+    let mut later = Lines::of(&api, &format!("{POOLS}?watch=1&timeoutSeconds=1")).await;
+    assert_eq!(later.next().await, None);
+    assert_eq!(busy.next().await, None);
+}
+
+#[tokio::test]
 async fn events_are_shared_and_not_copied() {
     let api = Api::in_memory();
     let mut watches = Vec::new();

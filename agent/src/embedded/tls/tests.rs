@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::*;
-use crate::embedded::pki::testing::Folder;
 use crate::embedded::pki::{Authority, Keep, ServerName, Term};
+use crate::embedded::testing::Folder;
 
 fn files(folder: &Folder) -> TlsFiles {
     let (authority, _) = Authority::open_or_make(folder.path(), 1_800_000_000).expect("a CA");
@@ -12,7 +12,12 @@ fn files(folder: &Folder) -> TlsFiles {
     let term = Term { now: 1_800_000_000, days: 365 };
     authority.server(&names, term, Keep::What).expect("a certificate");
     let at = |name: &str| folder.path().join(name);
-    TlsFiles { certificate: at("server.crt"), key: at("server.key"), client_authority: at("ca.crt") }
+    TlsFiles {
+        certificate: at("server.crt"),
+        key: at("server.key"),
+        client_authority: at("ca.crt"),
+        revoked: at("revoked"),
+    }
 }
 
 fn refused(files: &TlsFiles) -> String {
@@ -23,6 +28,7 @@ fn refused(files: &TlsFiles) -> String {
 fn a_certificate_says_its_end_and_its_names() {
     let folder = Folder::new();
     let tls = Tls::load(&files(&folder)).expect("TLS");
+    let tls = tls.loaded();
     let about = &tls.certificates[0];
     assert_eq!((about.option, about.ends), ("--tls-cert", 1_800_000_000 + 365 * 24 * 3600));
     assert_eq!(about.names, ["10.0.0.1", "[::1]", "api.example.org"]);

@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use hyper::StatusCode;
 use hyper::http::Response;
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::{Call, check_namespace, check_size};
+use crate::embedded::admit::{self, Decoded};
 use crate::embedded::answer::Answer;
 use crate::embedded::bounds::{self, Verb};
+use crate::embedded::gc;
 use crate::embedded::route::Target;
 use crate::embedded::status::Status;
-use crate::embedded::store::{Key, Object, Transaction, What};
-use crate::embedded::{admit, body, gc};
+use crate::embedded::store::{Draft, Key, Object, Transaction, What};
 
 /// Names that are tried before one that a server makes up counts as taken.
 const TRIES: usize = 8;
@@ -22,68 +24,92 @@ pub(super) struct New {
     pub(super) target: Target,
     pub(super) value: Value,
     pub(super) dry_run: bool,
+    /// What it becomes, where that was found before the writer was asked.
+    pub(super) ready: Option<Ready>,
+}
+
+/// A new object as it is to be stored, and its text.
+pub(super) struct Ready {
+    key: Key,
+    value: Value,
+    draft: Draft,
 }
 
 impl Call {
     pub(in crate::embedded) async fn create(self, text: &[u8]) -> Result<Response<Answer>, Status> {
-        let (resource, version) = (self.target.resource, self.target.version);
-        let validation = self.query.field_validation()?;
         let dry_run = self.query.dry_run()?;
-        let (value, twice) = body::object(resource, &self.headers, text)?;
-        let decoded = admit::decode(resource, version, value, &twice, validation, None)?;
-        let mut value = decoded.value;
+        let Decoded { mut value, mut warnings } = self.decoded(text)?;
         place(&self.target, &mut value)?;
         if self.target.name.is_some() {
             // Of ours a path with a name takes new objects too, of that name.
             self.check_name(&value)?;
         }
-        let mut warnings = decoded.warnings;
-        warnings.extend(admit::warnings(resource, &value));
-        warnings.extend(resource.versions[version].deprecated.clone());
+        let told = self.deprecated();
+        warnings.extend(admit::warnings(self.target.resource, &value));
+        warnings.extend(told);
 
         let call = Arc::new(self);
         let inside = call.clone();
-        let new = New { target: call.target.clone(), value, dry_run };
+        // What is refused here is refused once more inside, in its turn after what is asked of the store.
+        let ready = ready(&call.target, value.clone(), Timestamp::now()).ok();
+        let new = New { target: call.target.clone(), value, dry_run, ready };
         let created = call.inner.store.write(move |tx| inside.insert(tx, new)).await?;
         Ok(call.object(StatusCode::CREATED, &created, &warnings))
     }
 
     /// Makes the object, inside the writer.
     pub(super) fn insert(&self, tx: &mut Transaction<'_>, new: New) -> Result<Arc<Object>, Status> {
-        let New { mut target, mut value, dry_run } = new;
+        let New { target, mut value, dry_run, ready: found } = new;
         let resource = target.resource;
         check_namespace(tx, &target)?;
-        let given = value["metadata"]["name"].as_str().map(str::to_owned);
         let begin = value["metadata"]["generateName"].as_str().unwrap_or_default().to_owned();
-        if given.is_none() && !begin.is_empty() {
-            value["metadata"]["name"] = free_name(tx, &target, &begin)?.into();
-        }
-        let name = value["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        if value["metadata"].get("resourceVersion").is_some() {
-            let message = "resourceVersion should not be set on objects to be created";
-            return Err(Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message));
-        }
-        let value = admit::create(resource, value, tx.now())?;
-        target.name = Some(name.clone());
-        let key = Key::new(resource.table, target.namespace.as_deref().unwrap_or_default(), &name);
+        let is_generated = value["metadata"].get("name").is_none() && !begin.is_empty();
+        let found = found.filter(|found| !is_generated || tx.get(&found.key).is_none());
+        let Ready { key, value, draft } = match found {
+            Some(found) => found,
+            None => {
+                if is_generated {
+                    value["metadata"]["name"] = free_name(tx, &target, &begin)?.into();
+                }
+                ready(&target, value, tx.now())?
+            }
+        };
         let mut asked = self.asked(Verb::Create);
-        asked.name = &name;
+        asked.name = &key.name;
         bounds::may_write(&asked, None, Some(&value), tx)?;
         if let Some(old) = tx.get(&key) {
-            let mut status = Status::already_exists(resource, &name);
+            let mut status = Status::already_exists(resource, &key.name);
             if gc::is_deleting(&old.value()) {
                 status.message.insert_str(0, "object is being deleted: ");
             }
             return Err(status);
         }
         if dry_run {
-            return Ok(Arc::new(Object::new(key, 0, What::Added, &value)));
+            return Ok(Arc::new(Object::unstored(key, 0, What::Added, &value)));
         }
-        let object = tx.put(key, value);
+        let object = tx.put_draft(key, draft);
         check_size(&object)?;
         gc::settle(tx, &object);
         Ok(object)
     }
+}
+
+/// What a new object is to be stored as. A name that is to be made up is made up here, where it has none.
+fn ready(target: &Target, mut value: Value, now: Timestamp) -> Result<Ready, Status> {
+    let metadata = &mut value["metadata"];
+    let begin = metadata["generateName"].as_str().unwrap_or_default();
+    if metadata.get("name").is_none() && !begin.is_empty() {
+        metadata["name"] = admit::meta::generated(begin).into();
+    }
+    if metadata.get("resourceVersion").is_some() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(Status::new(StatusCode::INTERNAL_SERVER_ERROR, "", message));
+    }
+    let name = metadata["name"].as_str().unwrap_or_default();
+    let key = Key::new(target.resource.table, target.namespace.as_deref().unwrap_or_default(), name);
+    let value = admit::create(target.resource, value, now)?;
+    let draft = Draft::new(&key, &value);
+    Ok(Ready { key, value, draft })
 }
 
 /// Puts the path's namespace into an object, or finds that it says another.

@@ -128,11 +128,10 @@ impl Call {
 
     /// `DeleteOptions`, of the body or of the query.
     fn options(&self, text: &[u8]) -> Result<Options, Status> {
-        let media_type = body::media_type(&self.headers);
         let given = if text.iter().all(u8::is_ascii_whitespace) {
             Value::Null
         } else {
-            body::decode(&media_type, text)?.0
+            body::delete_options(&self.headers, text)?
         };
         if !given.is_null() && !given.is_object() {
             return Err(Status::bad_request("the body is not a DeleteOptions object"));

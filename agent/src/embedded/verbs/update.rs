@@ -1,4 +1,4 @@
-//! `update` and `patch`: both make an object into another inside the writer.
+//! `update` and `patch`: both make an object into another.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::create::{New, place};
 use super::{Call, check_size};
-use crate::embedded::admit::{self, meta};
+use crate::embedded::admit::{self, Decoded, meta};
 use crate::embedded::answer::Answer;
 use crate::embedded::bounds::{self, Verb};
 use crate::embedded::patch::Patch;
 use crate::embedded::resource::Form;
 use crate::embedded::status::{Cause, Status};
-use crate::embedded::store::{Object, Transaction, What};
+use crate::embedded::store::{Draft, Object, Transaction, What};
 use crate::embedded::{body, gc, shape};
 
 /// What became of an update.
@@ -24,94 +24,126 @@ struct Updated {
     warnings: Vec<String>,
 }
 
+/// What a client sends makes of an object: its content, and what is worth a word. Must give the same for the same object.
+type Make = dyn Fn(&Call, &Object, &Value) -> Result<(Value, Vec<String>), Status> + Send + Sync;
+
+/// What an object is to become, found from what it was, and so good only while it still is that.
+struct Change {
+    old: Arc<Object>,
+    before: Value,
+    new: Value,
+    warnings: Vec<String>,
+    /// The text, where it is to be stored.
+    draft: Option<Draft>,
+    /// It waited only for its finalizers, and has none any more.
+    goes: bool,
+}
+
 impl Call {
     pub(in crate::embedded) async fn update(self, text: &[u8]) -> Result<Response<Answer>, Status> {
-        let (resource, version) = (self.target.resource, self.target.version);
-        let validation = self.query.field_validation()?;
         let dry_run = self.query.dry_run()?;
-        let (value, twice) = body::object(resource, &self.headers, text)?;
-        let decoded = admit::decode(resource, version, value, &twice, validation, None)?;
-        let mut value = decoded.value;
+        let Decoded { mut value, mut warnings } = self.decoded(text)?;
+        warnings.extend(self.deprecated());
         self.check_name(&value)?;
         place(&self.target, &mut value)?;
-        let mut warnings = decoded.warnings;
-        warnings.extend(resource.versions[version].deprecated.clone());
-        self.change(move |call, tx| {
-            let Some(old) = tx.get(&call.key()) else {
-                return call.update_of_nothing(tx, value, dry_run, warnings);
-            };
-            meta::guard(resource, &old.key.name, &value["metadata"], &old.value()["metadata"])?;
-            call.replace(tx, &old, value, dry_run, Verb::Update, warnings)
-        })
-        .await
+        let nothing = (value.clone(), warnings.clone());
+        let make = move |call: &Self, old: &Object, before: &Value| {
+            meta::guard(call.target.resource, &old.key.name, &value["metadata"], &before["metadata"])?;
+            Ok((value.clone(), warnings.clone()))
+        };
+        self.change(Verb::Update, dry_run, Box::new(make), Some(nothing)).await
     }
 
     pub(in crate::embedded) async fn patch(self, text: &[u8]) -> Result<Response<Answer>, Status> {
-        let (resource, version) = (self.target.resource, self.target.version);
         let validation = self.query.field_validation()?;
         let dry_run = self.query.dry_run()?;
-        let patch = Patch::parse(resource, &body::media_type(&self.headers), text)?;
+        let patch = Patch::parse(self.target.resource, &body::media_type(&self.headers), text)?;
         let shown = String::from_utf8_lossy(text).into_owned();
-        self.change(move |call, tx| {
-            let key = call.key();
-            let old = tx.get(&key).ok_or_else(|| Status::not_found(resource, &key.name))?;
-            let before = shape::value(resource, version, &old);
+        let make = move |call: &Self, old: &Object, _: &Value| {
+            let (resource, version) = (call.target.resource, call.target.version);
+            let before = shape::value(resource, version, old);
             let mut value = before.clone();
             patch.apply(&mut value)?;
-            let decoded = admit::decode(resource, version, value, &[], validation, Some(&shown))?;
-            let mut value = decoded.value;
+            let Decoded { mut value, mut warnings } =
+                admit::decode(resource, version, value, &[], validation, Some(&shown))?;
             call.check_patched(&before, &mut value)?;
-            let mut warnings = decoded.warnings;
-            warnings.extend(resource.versions[version].deprecated.clone());
-            call.replace(tx, &old, value, dry_run, Verb::Patch, warnings)
-        })
-        .await
+            warnings.extend(call.deprecated());
+            Ok((value, warnings))
+        };
+        self.change(Verb::Patch, dry_run, Box::new(make), None).await
     }
 
+    /// Changes an object. What it becomes is found here, beside other requests, as far as it is not being changed by another
+    /// just now; the writer then only looks whether it still is what it was, and finds it again if not. So many writes of
+    /// many objects share the processor's cores, and many of one object cost no more than one after the other.
+    ///
+    /// `nothing` is what is made where there is nothing yet, of kinds that are made so.
     async fn change(
         self,
-        change: impl FnOnce(&Self, &mut Transaction<'_>) -> Result<Updated, Status> + Send + 'static,
+        verb: Verb,
+        dry_run: bool,
+        make: Box<Make>,
+        nothing: Option<(Value, Vec<String>)>,
     ) -> Result<Response<Answer>, Status> {
+        let key = self.key();
         let call = Arc::new(self);
         let inside = call.clone();
-        let updated = call.inner.store.write(move |tx| change(&inside, tx)).await?;
+        let (_flight, alone) = call.inner.store.enter(&key);
+        let old = if alone { call.inner.store.read().get(&key).cloned() } else { None };
+        // A refusal is about what is committed: it is an answer.
+        let ready = old.map(|old| call.prepare(&old, &make, dry_run)).transpose()?;
+        let write = move |tx: &mut Transaction<'_>| match (tx.get(&key), nothing) {
+            (None, Some((value, warnings))) => inside.update_of_nothing(tx, value, dry_run, warnings),
+            (None, None) => Err(Status::not_found(inside.target.resource, &key.name)),
+            (Some(old), _) => {
+                let ready = ready.filter(|ready| ready.old.revision == old.revision);
+                let change = ready.map_or_else(|| inside.prepare(&old, &make, dry_run), Ok)?;
+                inside.replace(tx, change, dry_run, verb)
+            }
+        };
+        let updated = call.inner.store.write(write).await?;
         let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
         Ok(call.object(code, &updated.object, &updated.warnings))
     }
 
-    /// Puts `new` in the place of `old`, as far as a client may say; an object that waited only for its finalizers goes.
+    /// Finds what an object is to become, as far as a client may say. Nothing but the object is looked at.
+    fn prepare(&self, old: &Arc<Object>, make: &Make, dry_run: bool) -> Result<Change, Status> {
+        let resource = self.target.resource;
+        let before = old.value();
+        let (new, mut warnings) = make(self, old, &before)?;
+        let new = admit::update(resource, &before, new, self.target.status)?;
+        warnings.extend(admit::warnings(resource, &new));
+        let goes = gc::is_deleting(&new) && gc::finalizers(&new).is_empty();
+        // Nothing changes: no write, no new revision, nothing to watch.
+        let writes = goes || !same(&new, &before);
+        let draft = (writes && !dry_run).then(|| Draft::new(&old.key, &new));
+        Ok(Change { old: old.clone(), before, new, warnings, draft, goes })
+    }
+
+    /// Puts an object in the place of what it was, inside the writer; one that waited only for its finalizers goes.
     fn replace(
         &self,
         tx: &mut Transaction<'_>,
-        old: &Arc<Object>,
-        new: Value,
+        change: Change,
         dry_run: bool,
         verb: Verb,
-        mut warnings: Vec<String>,
     ) -> Result<Updated, Status> {
-        let resource = self.target.resource;
-        let before = old.value();
-        let new = admit::update(resource, &before, new, self.target.status)?;
+        let Change { old, before, new, warnings, draft, goes } = change;
         bounds::may_write(&self.asked(verb), Some(&before), Some(&new), tx)?;
-        warnings.extend(admit::warnings(resource, &new));
         let updated = |object| Updated { object, created: false, warnings };
-        let goes = gc::is_deleting(&new) && gc::finalizers(&new).is_empty();
-        // Nothing changes: no write, no new revision, nothing to watch.
-        if same(&new, &before) && !goes {
-            return Ok(updated(old.clone()));
-        }
-        if dry_run {
-            return Ok(updated(Arc::new(Object::new(old.key.clone(), old.revision, What::Modified, &new))));
-        }
-        if goes && resource.form != Form::Namespace {
+        let Some(draft) = draft else {
+            let shown = || Arc::new(Object::unstored(old.key.clone(), old.revision, What::Modified, &new));
+            return Ok(updated(if dry_run && !same(&new, &before) { shown() } else { old }));
+        };
+        if goes && self.target.resource.form != Form::Namespace {
             tx.frees();
-            let last = gc::removed(tx, &old.key, new).unwrap_or_else(|| old.clone());
+            let last = gc::removed(tx, &old.key, &new).unwrap_or(old);
             return Ok(updated(last));
         }
         if gc::is_deleting(&new) {
             tx.frees();
         }
-        let object = tx.put(old.key.clone(), new);
+        let object = tx.put_draft(old.key.clone(), draft);
         check_size(&object)?;
         gc::settle(tx, &object);
         Ok(updated(object))
@@ -135,7 +167,7 @@ impl Call {
             return Err(Status::not_found(resource, name));
         }
         value["metadata"]["name"] = name.into();
-        let new = New { target: self.target.clone(), value, dry_run };
+        let new = New { target: self.target.clone(), value, dry_run, ready: None };
         Ok(Updated { object: self.insert(tx, new)?, created: true, warnings })
     }
 

@@ -31,8 +31,7 @@ use crate::embedded::store::{Before, Event, Key, Object, Shared, What};
 const LINES: usize = 64;
 /// As kube-apiserver: a watch without a time-out ends after half an hour to an hour, so that not all come again at once.
 const TIMEOUT: (u64, u64) = (1800, 1800);
-/// As kube-apiserver: a bookmark a minute, and one shortly before the end.
-const BOOKMARKS: Duration = Duration::from_secs(60);
+/// As kube-apiserver: a bookmark shortly before the end, besides those that come by the clock.
 const BEFORE_END: Duration = Duration::from_secs(2);
 
 /// Where a watch is.
@@ -60,8 +59,9 @@ struct Watcher {
     lines: VecDeque<Bytes>,
     /// Whether the end of the initial state is told.
     tells_end: bool,
-    /// When the next bookmark is due, if the client wants them.
+    /// When the next bookmark is due, if the client wants them, and the time between two.
     bookmark: Option<Instant>,
+    bookmarks: Duration,
     deadline: Instant,
     /// Whether a table's columns were sent already.
     columns_sent: bool,
@@ -100,7 +100,8 @@ impl Call {
             phase,
             position,
             lines: VecDeque::new(),
-            bookmark: bookmarks.then(|| begin + BOOKMARKS),
+            bookmark: bookmarks.then(|| begin + self.inner.bookmarks),
+            bookmarks: self.inner.bookmarks,
             deadline: begin + Duration::from_secs(timeout),
             columns_sent: false,
         };
@@ -143,7 +144,8 @@ impl Watcher {
     /// The next line; nothing when the watch is over.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if *self.stopped.borrow() {
+            // Also where lines never end: a watch has its time.
+            if *self.stopped.borrow() || Instant::now() >= self.deadline {
                 return None;
             }
             if let Some(line) = self.lines.pop_front() {
@@ -176,7 +178,7 @@ impl Watcher {
                 if Instant::now() >= self.deadline {
                     self.phase = Phase::Over;
                 } else if self.bookmark.is_some() {
-                    self.bookmark = Some(Instant::now() + BOOKMARKS);
+                    self.bookmark = Some(Instant::now() + self.bookmarks);
                     self.lines.push_back(self.bookmark_line(self.position, false));
                 }
             }
@@ -268,7 +270,7 @@ impl Watcher {
         {
             let mut value = before.value();
             value["metadata"]["resourceVersion"] = event.object.revision.to_string().into();
-            let last = Object::new(before.key.clone(), event.object.revision, What::Deleted, &value);
+            let last = Object::unstored(before.key.clone(), event.object.revision, What::Deleted, &value);
             return self.line(what, &last);
         }
         self.line(what, &event.object)

@@ -5,6 +5,7 @@ use api_tests::server::paths::{
 };
 use api_tests::server::{STRATEGIC_PATCH, Server};
 use api_tests::wait::until;
+use hyper::Method;
 use serde_json::{Value, json};
 
 use crate::differences::{begins, conditions, plain};
@@ -324,4 +325,62 @@ pub(crate) async fn a_list_over_all_namespaces(s: Server) {
     assert_eq!(names(&one).len(), 1);
     let one = s.get(&format!("{node_leases}?{selector}")).await.ok();
     assert_eq!(version(&one["items"][0]), version(&second));
+}
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// A field with its length first; all here are shorter than 128 bytes.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(bytes.len()).ok().filter(|length| *length < 128).expect("short");
+    [&[number << 3 | 2, length], bytes].concat()
+}
+
+/// An object in the envelope that Go clients send.
+fn envelope(api_version: &str, kind: &str, object: &[u8]) -> Vec<u8> {
+    let about = [field(1, api_version.as_bytes()), field(2, kind.as_bytes())].concat();
+    [b"k8s\0", &field(1, &about)[..], &field(2, object)].concat()
+}
+
+/// `kubectl create namespace`, leader election and event recorders send protobuf.
+pub(crate) async fn bodies_in_protobuf(s: Server) {
+    let send =
+        async |method: Method, path: &str, body: Vec<u8>| s.ask(method, path, Some(PROTOBUF), body).await;
+    let name = s.name("made");
+    let labels = field(11, &[field(1, b"a"), field(2, b"b")].concat());
+    let meta = field(1, &[field(1, name.as_bytes()), labels].concat());
+    let made = send(Method::POST, NAMESPACES, envelope("v1", "Namespace", &meta)).await.created();
+    assert_eq!((&made["metadata"]["name"], &made["metadata"]["labels"]["a"]), (&json!(name), &json!("b")));
+    assert_eq!((&made["kind"], &made["status"]["phase"]), (&json!("Namespace"), &json!("Active")));
+
+    let spec =
+        [&field(1, b"me")[..], b"\x10\x0f", &field(4, b"\x08\x80\xf2\xd6\xca\x06\x10\xf8\xc0\x07")].concat();
+    let lease = [meta.clone(), field(2, &spec)].concat();
+    let made =
+        send(Method::POST, LEASES, envelope("coordination.k8s.io/v1", "Lease", &lease)).await.created();
+    let expected = json!({"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00.000123Z"});
+    assert_eq!(made["spec"], expected);
+    let stale = field(2, &field(1, b"another"));
+    let refused = send(Method::DELETE, &at(LEASES, &name), envelope("v1", "DeleteOptions", &stale)).await;
+    refused.refused(409, "Conflict");
+    let options = field(2, &field(1, uid(&made).as_bytes()));
+    send(Method::DELETE, &at(LEASES, &name), envelope("v1", "DeleteOptions", &options)).await.ok();
+    assert_eq!(s.get(&at(LEASES, &name)).await.code, 404);
+
+    let event = [
+        meta,
+        field(2, &[field(1, b"Node"), field(3, b"n"), field(2, b"default")].concat()),
+        field(3, b"Claimed"),
+        field(4, b"it has an address"),
+        field(5, &field(1, b"berth")),
+        field(9, b"Normal"),
+    ]
+    .concat();
+    let made = send(Method::POST, EVENTS, envelope("v1", "Event", &event)).await.created();
+    assert_eq!((&made["reason"], &made["involvedObject"]["name"]), (&json!("Claimed"), &json!("n")));
+    begins(
+        send(Method::POST, LEASES, b"k8s\0\x0a".to_vec()).await,
+        400,
+        "BadRequest",
+        "the object provided is unrecognized (must be of type Lease): ",
+    );
 }

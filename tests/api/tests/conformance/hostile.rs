@@ -6,7 +6,7 @@ use hyper::{Method, Request};
 use kube::client::Body;
 use serde_json::{Value, json};
 
-use crate::differences::{begins, leads_nowhere, too_large_to_store};
+use crate::differences::{begins, leads_nowhere, patch_rejected, too_large_to_store};
 use crate::support::{causes, names};
 
 async fn raw(s: &Server, method: Method, path: &str, body: &str) -> api_tests::server::Answer {
@@ -268,4 +268,18 @@ pub(crate) async fn odd_patches(s: Server) {
         "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001";
     s.json_patch(&path, &json!(many)).await.says(413, "RequestEntityTooLarge", words);
     assert_eq!(s.get(&path).await.ok(), before);
+}
+
+/// Each operation copies the whole into itself: forty of them would be more than there is memory.
+pub(crate) async fn patches_that_copy_themselves(s: Server) {
+    let name = s.name("policy");
+    let before = s.post(POLICIES, &policy(&name)).await.created();
+    let copy = |index: usize| json!({"op": "copy", "from": "/spec/desiredState", "path": format!("/spec/desiredState/b{index}")});
+    let patch: Value = (0..40).map(copy).collect::<Vec<_>>().into();
+    patch_rejected(&s, s.json_patch(&at(POLICIES, &name), &patch).await);
+    assert_eq!(s.get(&at(POLICIES, &name)).await.ok(), before);
+    // A few are as good as any other.
+    let patch: Value = (0..3).map(copy).collect::<Vec<_>>().into();
+    let after = s.json_patch(&at(POLICIES, &name), &patch).await.ok();
+    assert!(after["spec"]["desiredState"]["b2"]["b1"]["b0"]["interfaces"].is_array(), "{after}");
 }

@@ -181,7 +181,8 @@ suite! {
         bodies_of_other_types
         yaml_is_read
         odd_queries
-        odd_patches;
+        odd_patches
+        patches_that_copy_themselves;
     builtin:
         node_and_its_status
         node_conditions_merge_by_type
@@ -198,6 +199,7 @@ suite! {
         event_of_the_agent
         events_in_both_groups
         event_field_selectors
+        bodies_in_protobuf
         a_list_over_all_namespaces;
     runtime:
         typed_objects

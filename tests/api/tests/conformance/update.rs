@@ -76,7 +76,7 @@ pub(crate) async fn a_stale_one_conflicts_and_changes_nothing(s: Server) {
     stale["metadata"]["resourceVersion"] = json!("99999999999");
     s.put(&path, &stale).await.refused(409, "Conflict");
     stale["metadata"]["resourceVersion"] = json!("abc");
-    unreadable(&s.put(&path, &stale).await);
+    unreadable(&s, &s.put(&path, &stale).await);
     assert_eq!(s.get(&path).await.ok(), now);
 }
 

@@ -235,7 +235,7 @@ pub(crate) async fn options_that_do_not_go_together(s: Server) {
 
 pub(crate) async fn a_version_that_can_not_be_read(s: Server) {
     let answer = s.get(&format!("{STATES}?watch=true&resourceVersion=abc")).await;
-    unreadable(&answer);
+    unreadable(&s, &answer);
     // One that is yet to come is waited for: nothing comes, and it ends in time.
     let mut watch = s.watch(&format!("{STATES}?resourceVersion=99999999999&timeoutSeconds=1")).await;
     while let Some(event) = watch.next_or_end().await {

@@ -90,8 +90,12 @@ fn what_people_write_is_refused() {
     let many = Attempt { verb: Verb::DeleteCollection, what: ENACTMENTS, old: Some(own()), new: None };
     check(vec![
         (
-            update("nodenetworkconfigurationpolicies/status", node("x"), node("x")),
-            "host node01 may not change nodenetworkconfigurationpolicies/status",
+            create("nodenetworkconfigurationpolicies", node("x")),
+            "host node01 may not create nodenetworkconfigurationpolicies",
+        ),
+        (
+            delete("nodenetworkconfigurationpolicies", node("x")),
+            "host node01 may not delete nodenetworkconfigurationpolicies",
         ),
         (create("nodeippools", node("x")), "host node01 may not create nodeippools"),
         (update("nodeippools", node("x"), node("x")), "host node01 may not change nodeippools"),
@@ -133,6 +137,21 @@ fn enactments_of_others_are_refused() {
         (create(ENACTMENTS, squat), name),
         (create(ENACTMENTS, mislabelled), name),
     ]);
+}
+
+/// Rule 6: what is free by the word of a pool that went back in time may be in use.
+#[test]
+fn a_pool_that_is_stopped_gives_no_slices() {
+    let of = |pool: &str| with(slice(HOST, UID), |slice| slice["spec"]["pool"] = pool.into());
+    check(vec![
+        (create("nodeipslices", of("restored")), "the pool gives nothing: it is on hold"),
+        (create("nodeipslices", of("held")), "the pool gives nothing: it is on hold"),
+        (create("nodeipslices", of("reset")), "the pool gives nothing: its ledger is to be rebuilt"),
+        (create("nodeipslices", of("leaving")), "the pool gives nothing: it is being deleted"),
+    ]);
+    // What a host has it keeps, and may give back.
+    assert_eq!(attempt(&update("nodeipslices/status", of("held"), of("held"))), Ok(()));
+    assert_eq!(attempt(&delete("nodeipslices", of("held"))), Ok(()));
 }
 
 #[test]

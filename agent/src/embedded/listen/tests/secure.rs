@@ -13,13 +13,13 @@ use super::*;
 use crate::embedded::pki::{Authority, Client, Keep, ServerName, Term};
 use crate::embedded::tls::TlsFiles;
 
-fn term() -> Term {
+pub(super) fn term() -> Term {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
     Term { now: now.as_secs(), days: 1 }
 }
 
 /// A CA with a server's certificate, and one per client.
-fn pki(dir: &Path, clients: &[Client]) -> TlsFiles {
+pub(super) fn pki(dir: &Path, clients: &[Client]) -> TlsFiles {
     let (authority, _) = Authority::open_or_make(dir, term().now).expect("a CA");
     let name = ServerName::parse("127.0.0.1").expect("a name");
     authority.server(&[name], term(), Keep::What).expect("made");
@@ -30,17 +30,21 @@ fn pki(dir: &Path, clients: &[Client]) -> TlsFiles {
         certificate: dir.join("server.crt"),
         key: dir.join("server.key"),
         client_authority: dir.join("ca.crt"),
+        revoked: dir.join("revoked"),
     }
 }
 
 async fn listener(files: &TlsFiles, elects: bool) -> Listener {
-    let tls = Tls::load(files).expect("TLS");
+    listener_on(&Tls::load(files).expect("TLS"), elects).await
+}
+
+pub(super) async fn listener_on(tls: &Tls, elects: bool) -> Listener {
     let address = "127.0.0.1:0".parse().expect("an address");
-    Listener::bind(&address, Some(&tls), elects).await.expect("bound")
+    Listener::bind(&address, Some(tls), elects).await.expect("bound")
 }
 
 /// Connects with a certificate, or without one.
-async fn connect(
+pub(super) async fn connect(
     at: SocketAddr,
     authority: &Path,
     client: Option<&Path>,
@@ -67,7 +71,7 @@ async fn connect(
     within(TlsConnector::from(Arc::new(config)).connect(name, stream)).await
 }
 
-async fn answer(at: SocketAddr, authority: &Path, client: Option<&Path>) -> String {
+pub(super) async fn answer(at: SocketAddr, authority: &Path, client: Option<&Path>) -> String {
     match connect(at, authority, client, b"http/1.1").await {
         Ok(stream) => ask(stream, "/").await,
         Err(error) => error.to_string(),
