@@ -71,6 +71,12 @@ impl Plan {
         self.revert_from(&after, before)
     }
 
+    /// What a revert leaves to the kernel and the kernel has not brought back yet: routes that routers announce. As long
+    /// as there is any, the host is not as it was before.
+    pub fn unreturned(&self, now: &Observed, before: &Observed) -> Vec<Loss> {
+        revert::unreturned(self, now, before)
+    }
+
     /// The plan that brings back what was before, from whatever is there now, for everything this plan may
     /// have touched. Right after any prefix of its steps; what it doesn't name is left as it is now.
     pub fn revert_from(&self, now: &Observed, before: &Observed) -> Plan {

@@ -15,6 +15,7 @@ mod desired;
 mod dns;
 mod error;
 mod hostname;
+mod kept;
 pub mod kind;
 mod link;
 mod names;
@@ -36,6 +37,7 @@ pub use desired::{
 pub use dns::Dns;
 pub use error::{Reason, Refusal, Refusals, StateErrors};
 pub use hostname::Hostname;
+pub use kept::{Kept, KeptKind};
 pub use kind::LinkKind;
 pub use link::Link;
 pub use names::{IfName, Mac, NameError};

@@ -134,7 +134,9 @@ impl Netlink {
         };
         let Some(first) = places.first().copied() else { return Ok(()) };
         let refused = self.socket.requests(messages).map_err(|error| fail(first, error.into()))?;
-        let refused = refused.into_iter().filter(|(at, why)| !is_promoted(&steps[..=places[*at]], why));
+        let refused = refused.into_iter().filter(|(at, why)| {
+            !is_promoted(&steps[..=places[*at]], why) && !is_back(&steps[places[*at]], why)
+        });
         match refused.min_by_key(|(at, _)| *at) {
             Some((at, refused)) => Err(fail(places[at], StepCause::Refused { refused })),
             None => Ok(()),
@@ -192,6 +194,7 @@ fn source(step: &Step) -> Option<IpAddr> {
         Step::AddRoute { route } | Step::AppendRoute { route } | Step::ReplaceRoute { route } => {
             route.source.filter(IpAddr::is_ipv6)
         }
+        Step::Restore { kept } => kept.source.filter(IpAddr::is_ipv6),
         _ => None,
     }
 }
@@ -202,6 +205,11 @@ fn is_promoted(steps: &[Step], why: &Refused) -> bool {
     let [before @ .., Step::AddAddress { link, address }] = steps else { return false };
     let took = |step: &Step| matches!(step, Step::DeleteAddress { link: from, .. } if from == link);
     why.errno == Errno::EEXIST && address.family() == Family::Ipv4 && before.iter().any(took)
+}
+
+/// Whether this step puts back what is there again, by the kernel or whoever keeps it.
+fn is_back(step: &Step, why: &Refused) -> bool {
+    matches!(step, Step::Restore { .. }) && why.errno == Errno::EEXIST
 }
 
 /// What is a switch under `/proc/sys/net` rather than a message; `None` for every other step.

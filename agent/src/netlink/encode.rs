@@ -2,6 +2,7 @@
 //! indexes of links, is passed in.
 
 mod address;
+mod kept;
 mod link;
 mod route;
 mod rule;
@@ -70,6 +71,8 @@ pub(super) fn messages(step: &Step, names: &Names) -> Result<Vec<Message>, Encod
         // Not exclusive: to the kernel a rule that says less "exists" where a narrower one of its priority does.
         Step::AddRule { rule } => one(rule::message(RTM_NEWRULE, SET | CREATE, rule)),
         Step::DeleteRule { rule } => one(rule::message(RTM_DELRULE, SET, rule)),
+        Step::Restore { kept } => one(to.restore(kept)?),
+        Step::Forget { kept } => one(kept::forget(kept)),
         Step::SetIpv6 { .. }
         | Step::SetAcceptRa { .. }
         | Step::SetForwarding { .. }

@@ -15,5 +15,6 @@ mod monitor;
 mod peers;
 mod recovery;
 mod reviewed;
+mod routes_kept;
 mod scenarios;
 mod show;

@@ -12,14 +12,16 @@
 
 mod address;
 mod field;
+mod kept;
 mod link;
 mod route;
 mod rule;
 
 use super::step::Step;
-use crate::state::{Address, IfName, Link, LinkKind, Observed, Route, Rule};
+use crate::state::{Address, IfName, Kept, Link, LinkKind, Observed, Route, Rule};
 
 pub(super) use address::{is_secondary, place, secondaries};
+pub(super) use kept::put;
 pub(super) use link::{fits_base, follows};
 
 /// Why the kernel would refuse a step.
@@ -57,6 +59,8 @@ pub enum MemoryError {
     NoRoute { route: Box<Route> },
     #[error("the gateway of {route} can't be reached directly")]
     Gateway { route: Box<Route> },
+    #[error("the next hop object of {route} is not there")]
+    NoObject { route: Box<Route> },
     #[error("{route} has several next hops, and one without a gateway")]
     HopWithoutGateway { route: Box<Route> },
     #[error("the source of {route} is no address of this host")]
@@ -65,6 +69,8 @@ pub enum MemoryError {
     RuleExists { rule: Box<Rule> },
     #[error("there is no rule {rule}")]
     NoRule { rule: Box<Rule> },
+    #[error("{kept} can't be as things are")]
+    Kept { kept: Box<Kept> },
 }
 
 /// Does what the kernel would do. After an error nothing has changed.
@@ -97,6 +103,8 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
         Step::DeleteRoute { route } => route::delete(state, route),
         Step::AddRule { rule } => rule::add(state, rule),
         Step::DeleteRule { rule } => rule::delete(state, rule),
+        Step::Restore { kept } => kept::restore(state, kept),
+        Step::Forget { kept } => kept::forget(state, kept),
         Step::SetDns { dns } => {
             state.dns = dns.clone();
             Ok(())

@@ -4,8 +4,12 @@
 //! own. It takes what is there now, puts in what was before wherever the plan had a hand, and plans that.
 
 use super::diff::diff;
+use super::loss::Loss;
+use super::memory::put;
 use super::{Plan, Step};
-use crate::state::{AcceptRa, Address, IfName, Link, Observed, Route, RouteKey, Rule};
+use crate::state::{
+    AcceptRa, Address, IfName, Kept, KeptKind, Link, Observed, Route, RouteKey, RouteProtocol, Rule,
+};
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -49,8 +53,13 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
         false => added(route),
     };
     // Routes that the kernel learns by itself are not brought back by hand.
-    target.routes.retain(|r| r.protocol.is_kernels() || !goes(r));
-    target.routes.extend(before.routes.iter().filter(|r| !r.protocol.is_kernels() && concerns(r)).cloned());
+    target.routes.retain(|r| is_learnt(r, before) || !goes(r));
+    target.routes.extend(before.routes.iter().filter(|r| !is_learnt(r, before) && concerns(r)).cloned());
+    let there: BTreeSet<&Kept> = now.kept.iter().collect();
+    let gone = before.kept.iter().filter(|kept| !there.contains(kept));
+    for kept in gone.filter(|kept| touched.took(kept, before)) {
+        put(&mut target, kept);
+    }
     let like_added = |rule: &Rule| {
         let twin = |r: &&Rule| (r.family, r.priority) == (rule.family, rule.priority);
         touched.rules.iter().any(twin) && !before.rules.contains(rule)
@@ -69,6 +78,40 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
         _ => None,
     });
     diff(now, &target, &made.collect()).plan
+}
+
+/// Routes that were there before, went with what a plan touched, are not there now, and are nobody's to bring back but the
+/// kernel's: it learns them from routers, and one that was put there by hand would keep it from that.
+pub(super) fn unreturned(plan: &Plan, now: &Observed, before: &Observed) -> Vec<Loss> {
+    let touched = touched(plan, now, before);
+    let there: BTreeSet<RouteKey> = now.routes.iter().map(Route::key).collect();
+    let learnt = before.routes.iter().filter(|r| is_learnt(r, before) && touched.routes.contains(&r.key()));
+    learnt.filter(|r| !there.contains(&r.key())).map(|r| Loss::Route { route: r.clone() }).collect()
+}
+
+/// Whether the kernel had it from the wire. What routers announce may also be a daemon's to hear, where the kernel
+/// doesn't.
+fn is_learnt(route: &Route, before: &Observed) -> bool {
+    let deaf = |dev: &IfName| before.links.get(dev).is_some_and(|l| l.ipv6.accept_ra == Some(AcceptRa::Off));
+    let by_daemon = route.protocol == RouteProtocol::RA && route.next_hops.iter().all(|hop| deaf(&hop.dev));
+    route.protocol.is_kernels() && !by_daemon
+}
+
+impl Touched<'_> {
+    /// Whether the plan may be why it is gone.
+    fn took(&self, kept: &Kept, before: &Observed) -> bool {
+        if kept.kind == KeptKind::Rule {
+            return kept
+                .rule
+                .as_ref()
+                .is_some_and(|plain| self.rules.iter().any(|rule| rule.could_mean(plain)));
+        }
+        let sent_from = |ip: IpAddr| {
+            let links = self.links.iter().filter_map(|name| before.links.get(*name));
+            links.flat_map(|l| l.ipv4.addresses.iter().chain(&l.ipv6.addresses)).any(|a| a.ip == ip)
+        };
+        kept.hops.iter().any(|hop| self.links.contains(&hop.dev)) || kept.source.is_some_and(sent_from)
+    }
 }
 
 /// A link as it was, but for what nobody puts back: link-locals that the kernel makes, leases that came or went

@@ -3,8 +3,8 @@
 mod new_link;
 
 use crate::state::{
-    AcceptRa, Address, Dns, Family, Hostname, IfName, LinkKind, Mac, Options, PortVlan, Route, Rule,
-    VlanRange,
+    AcceptRa, Address, Dns, Family, Hostname, IfName, Kept, KeptKind, LinkKind, Mac, Options, PortVlan,
+    Route, Rule, VlanRange,
 };
 use serde::Serialize;
 use std::fmt;
@@ -137,6 +137,16 @@ pub enum Step {
     DeleteRule {
         rule: Rule,
     },
+    /// What no document has words for, as it was.
+    Restore {
+        #[serde(serialize_with = "in_words")]
+        kept: Box<Kept>,
+    },
+    /// Out of the way of another; it is put back.
+    Forget {
+        #[serde(serialize_with = "in_words")]
+        kept: Box<Kept>,
+    },
     SetDns {
         dns: Dns,
     },
@@ -176,6 +186,12 @@ impl Step {
             Step::DeleteRoute { .. } => "delete route",
             Step::AddRule { .. } => "add rule",
             Step::DeleteRule { .. } => "delete rule",
+            Step::Restore { kept } => match kept.kind {
+                KeptKind::NextHop => "restore next hop",
+                KeptKind::Route => "restore route",
+                KeptKind::Rule => "restore rule",
+            },
+            Step::Forget { .. } => "lift out rule",
             Step::SetDns { .. } => "set dns",
             Step::SetHostname { .. } => "set hostname",
         }
@@ -212,8 +228,13 @@ impl Step {
                 [hop] => Some(&hop.dev),
                 _ => None,
             },
+            Step::Restore { kept } => match kept.hops.as_slice() {
+                [hop] => Some(&hop.dev),
+                _ => None,
+            },
             Step::AddRule { .. }
             | Step::DeleteRule { .. }
+            | Step::Forget { .. }
             | Step::SetDns { .. }
             | Step::SetHostname { .. } => None,
         }
@@ -248,10 +269,17 @@ impl Step {
             | Step::ReplaceRoute { route }
             | Step::DeleteRoute { route } => route.to_string(),
             Step::AddRule { rule } | Step::DeleteRule { rule } => rule.to_string(),
+            Step::Restore { kept } | Step::Forget { kept } => kept.words.clone(),
             Step::SetDns { dns } => dns.to_string(),
             Step::SetHostname { hostname } => hostname.to_string(),
         }
     }
+}
+
+/// The kernel's bytes are nobody's reading.
+#[expect(clippy::borrowed_box, reason = "serde hands over the field as it is")]
+fn in_words<S: serde::Serializer>(kept: &Box<Kept>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(kept)
 }
 
 fn on_off(on: bool) -> &'static str {
