@@ -44,7 +44,7 @@ pub use names::{IfName, Mac, NameError};
 pub use observed::Observed;
 pub use option::{OptName, OptValue, Options};
 pub use port::{Port, PortVlan, VlanRange};
-pub use raw::Raw;
+pub use raw::{Attributes, Raw};
 pub use route::{NextHop, Route, RouteKey, RouteProtocol, RouteType};
 pub use rule::{Rule, RuleAction};
 

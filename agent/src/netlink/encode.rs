@@ -58,6 +58,10 @@ pub(super) fn messages(step: &Step, names: &Names) -> Result<Vec<Message>, Encod
         Step::DeleteAltName { link, name } => one(to.alt_name(RTM_DELLINKPROP, SET, link, name)?),
         Step::SetOptions { link, kind, options } => one(to.options(link, kind, options)?),
         Step::SetPortOptions { link, kind, options } => one(to.port_options(link, kind, options)?),
+        Step::RestoreLink { link, kind, attributes, kind_attributes } => {
+            one(to.attributes(link, kind, attributes, kind_attributes)?)
+        }
+        Step::RestorePort { link, kind, attributes } => one(to.port_attributes(link, kind, attributes)?),
         Step::SetPortVlans { link, remove, add, .. } => to.vlans(link, remove, add),
         Step::AddAddress { link, address } => one(to.address(RTM_NEWADDR, ADD, link, address)?),
         Step::ReplaceAddress { link, address } => {

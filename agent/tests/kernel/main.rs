@@ -13,6 +13,7 @@ mod guest;
 mod holds;
 mod monitor;
 mod peers;
+mod ports_kept;
 mod recovery;
 mod reviewed;
 mod routes_kept;

@@ -173,10 +173,10 @@ fn what_can_stay_stays() {
 #[test]
 fn a_rule_that_says_more_is_not_deleted_for_one_that_says_less() {
     let (ground, _far) = node();
-    ground.ip("rule add from 10.0.0.0/24 uidrange 1000-2000 lookup 100 priority 1000");
-    ground.ip("rule add not from 10.0.0.0/24 lookup 100 priority 1000");
+    ground.ip("rule add from 10.0.0.0/24 uidrange 1000-2000 lookup 100 priority 1000 protocol static");
+    ground.ip("rule add not from 10.0.0.0/24 lookup 100 priority 1000 protocol static");
     let narrow = ground.ip("rule");
-    ground.ip("rule add from 10.0.0.0/24 lookup 100 priority 1000 protocol static");
+    ground.apply("route-rules: {config: [{ip-from: 10.0.0.0/24, route-table: 100, priority: 1000}]}").ok();
     let absent =
         "route-rules: {config: [{ip-from: 10.0.0.0/24, priority: 1000, route-table: 100, state: absent}]}\n";
     let before = ground.ip("rule");

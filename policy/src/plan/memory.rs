@@ -77,7 +77,7 @@ pub enum MemoryError {
 pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
     match step {
         Step::DeleteLink { link, .. } => link::delete(state, link),
-        Step::CreateLink(new) => link::create(state, new.link()),
+        Step::CreateLink(new) => link::create(state, new.link(), &new.peer_attributes),
         Step::Attach { link, controller } => link::attach(state, link, controller),
         Step::Detach { link, controller } => link::detach(state, link, controller),
         Step::SetUp { link } => link::set_up(state, link),
@@ -90,6 +90,10 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
         Step::AddAltName { link, name } => field::alt_name(get(state, link)?, name, true),
         Step::DeleteAltName { link, name } => field::alt_name(get(state, link)?, name, false),
         Step::SetPortOptions { link, options, .. } => field::port_options(get(state, link)?, options),
+        Step::RestoreLink { link, attributes, kind_attributes, .. } => {
+            field::attributes(get(state, link)?, attributes, kind_attributes)
+        }
+        Step::RestorePort { link, attributes, .. } => field::port_attributes(get(state, link)?, attributes),
         Step::SetPortVlans { link, vlan, .. } => field::port_vlans(get(state, link)?, vlan),
         Step::SetAcceptRa { link, accept } => field::accept_ra(get(state, link)?, *accept),
         Step::SetForwarding { link, family, on } => field::forwarding(get(state, link)?, *family, *on),

@@ -135,6 +135,11 @@ fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
         link.alias.clone_from(&now.alias);
         link.alt_names.clone_from(&now.alt_names);
     }
+    // Set as it is made; on a link that stayed it is somebody else's doing.
+    if !touched.whole.contains(&before.name) {
+        link.attributes.clone_from(&now.attributes);
+        link.kind_attributes.clone_from(&now.kind_attributes);
+    }
     // Where nobody looked before there is nothing to go back to.
     link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| AcceptRa::On));
     link

@@ -3,8 +3,8 @@
 mod new_link;
 
 use crate::state::{
-    AcceptRa, Address, Dns, Family, Hostname, IfName, Kept, KeptKind, LinkKind, Mac, Options, PortVlan,
-    Route, Rule, VlanRange,
+    AcceptRa, Address, Attributes, Dns, Family, Hostname, IfName, Kept, KeptKind, LinkKind, Mac, Options,
+    PortVlan, Route, Rule, VlanRange,
 };
 use serde::Serialize;
 use std::fmt;
@@ -79,6 +79,22 @@ pub enum Step {
         link: IfName,
         kind: LinkKind,
         options: Options,
+    },
+    /// What of a link there is no word for, as it was, where it couldn't be given as the link was made.
+    RestoreLink {
+        link: IfName,
+        kind: LinkKind,
+        #[serde(skip)]
+        attributes: Attributes,
+        #[serde(skip)]
+        kind_attributes: Attributes,
+    },
+    /// What of a port there is no word for, as it was.
+    RestorePort {
+        link: IfName,
+        kind: LinkKind,
+        #[serde(skip)]
+        attributes: Attributes,
     },
     /// `vlan` is what the port then has; `remove` goes first.
     SetPortVlans {
@@ -173,6 +189,8 @@ impl Step {
             Step::DeleteAltName { .. } => "delete name",
             Step::SetOptions { .. } => "set options",
             Step::SetPortOptions { .. } => "set port options",
+            Step::RestoreLink { .. } => "restore link",
+            Step::RestorePort { .. } => "restore port",
             Step::SetPortVlans { .. } => "set port vlans",
             Step::SetIpv6 { .. } => "set ipv6",
             Step::SetAcceptRa { .. } => "set accept-ra",
@@ -214,6 +232,8 @@ impl Step {
             | Step::DeleteAltName { link, .. }
             | Step::SetOptions { link, .. }
             | Step::SetPortOptions { link, .. }
+            | Step::RestoreLink { link, .. }
+            | Step::RestorePort { link, .. }
             | Step::SetPortVlans { link, .. }
             | Step::SetIpv6 { link, .. }
             | Step::SetAcceptRa { link, .. }
@@ -254,6 +274,8 @@ impl Step {
             Step::SetAlias { alias, .. } => alias.clone(),
             Step::AddAltName { name, .. } | Step::DeleteAltName { name, .. } => name.clone(),
             Step::SetOptions { options, .. } | Step::SetPortOptions { options, .. } => list(options),
+            Step::RestoreLink { kind, .. } => format!("attributes as a {kind}"),
+            Step::RestorePort { kind, .. } => format!("flags as a port of a {kind}"),
             Step::SetPortVlans { vlan, .. } => vlan.to_string(),
             Step::SetAcceptRa { accept, .. } => accept.as_str().into(),
             Step::SetPromiscuous { on, .. } | Step::SetIpv6 { on, .. } => on_off(*on).into(),

@@ -26,7 +26,7 @@ const RES_ASKED: [u16; 3] = [1, 2, 3];
 const MEMBER: usize = 8;
 
 /// The number of an attribute without its flags.
-const NUMBER: u16 = 0x3fff;
+pub(in crate::netlink) const NUMBER: u16 = 0x3fff;
 /// A next hop in a list: length, flags, weight, link.
 const HOP: usize = 8;
 

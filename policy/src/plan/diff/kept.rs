@@ -48,7 +48,10 @@ impl Walk<'_> {
 
     /// Rules that say more, and would be deleted in the stead of this one.
     pub(super) fn clear_the_way(&mut self, rule: &Rule) {
-        let in_the_way = |kept: &&Kept| kept.rule.as_ref().is_some_and(|plain| rule.could_mean(plain));
+        // The kernel does compare who made them, where it is told.
+        let same_hand = |plain: &Rule| rule.raw.is_empty() || rule.raw.0 == plain.raw.0;
+        let in_the_way =
+            |kept: &&Kept| kept.rule.as_ref().is_some_and(|plain| rule.could_mean(plain) && same_hand(plain));
         let list: Vec<Kept> = self.work.kept.iter().filter(in_the_way).cloned().collect();
         for kept in list {
             self.step(Step::Forget { kept: Box::new(kept) });

@@ -117,7 +117,11 @@ fn create(dice: &mut Dice<'_>, host: &Observed) -> Step {
     }
     let base = kind.spec().base.then(|| some_link(dice, host));
     let peer = (kind == LinkKind::Veth).then(|| name("vb0"));
-    Step::CreateLink(NewLink { name: name(link), kind, base, peer, mac: None, options })
+    let (attributes, kind_attributes, peer_attributes) = Default::default();
+    let name = name(link);
+    let new =
+        NewLink { name, kind, base, peer, mac: None, options, attributes, kind_attributes, peer_attributes };
+    Step::CreateLink(new)
 }
 
 fn route(dice: &mut Dice<'_>, host: &Observed) -> Route {
