@@ -1,7 +1,7 @@
 //! The network state of a namespace: one dump per kind of object, whatever their number.
 //!
 //! Cost: five requests (links, addresses, routes, rules, bridge VLANs; the last only where there is a bridge), a sixth for
-//! next hop objects where a route leads through one, and again all of them if something changed between two dumps so that an index has no name.
+//! next hop objects where a route leads through one; one small file; and again all of them if something changed between two dumps so that an index has no name.
 
 mod kept;
 
@@ -65,11 +65,18 @@ pub struct Observation {
 pub(super) fn observe(socket: &mut Socket) -> Result<(Observation, Names), ObserveError> {
     for _ in 0..TRIES {
         let seen = Seen::dump(socket)?;
-        if let Some(done) = seen.assemble() {
-            return Ok(done);
+        if let Some((mut seen, names)) = seen.assemble() {
+            seen.state.new_links_lack_ipv6 = new_links_lack_ipv6();
+            return Ok((seen, names));
         }
     }
     Err(ObserveError::Unsteady { tries: TRIES })
+}
+
+/// No message says it. Where there is no such switch there is no IPv6 to speak of.
+fn new_links_lack_ipv6() -> bool {
+    let switch = std::fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6");
+    switch.is_ok_and(|value| value.trim() != "0")
 }
 
 /// Whether an address is being probed, on a link where that can end.

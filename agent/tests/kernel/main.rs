@@ -6,6 +6,7 @@
 // A test stops at what it can't have.
 #![allow(clippy::unwrap_used)]
 
+mod edges;
 mod exact;
 mod files;
 mod ground;

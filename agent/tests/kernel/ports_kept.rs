@@ -121,7 +121,8 @@ fn what_a_kernel_refuses_is_no_reason_for_no_link() {
     };
     namespace.inside(cut_off).unwrap();
     ground.ip("link del vx0");
-    let said = ground.apply("interfaces: [{name: lo, state: up}]").fails_with("NOT all of it could be put back");
+    let said =
+        ground.apply("interfaces: [{name: lo, state: up}]").fails_with("NOT all of it could be put back");
     assert!(said.contains("restore link vx0 attributes as a vxlan"), "{said}");
     assert_eq!(link(&ground, "vx0")["linkinfo"]["info_data"]["port"], 4789);
 }

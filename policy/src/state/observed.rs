@@ -25,6 +25,9 @@ pub struct Observed {
     /// What of both, and of next hop objects, no document has words for; in no document, but given back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Kept>,
+    /// Whether a new link starts with IPv6 off (`net.ipv6.conf.default.disable_ipv6`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_links_lack_ipv6: bool,
     /// What somebody configured, Berth or an admin; what a document asks for is compared with this.
     pub dns: Dns,
     /// What is in effect, wherever it came from (a lease, an image); only ever shown.

@@ -5,7 +5,7 @@
 
 use super::MemoryError;
 use super::route::is_local;
-use crate::plan::reach::Direct;
+use crate::plan::reach::reaches_now;
 use crate::state::{Family, IfName, Kept, KeptKind, Link, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -71,11 +71,11 @@ pub(super) fn drop_source(state: &mut Observed, ip: IpAddr) {
 
 pub(super) fn restore(state: &mut Observed, kept: &Kept) -> Result<(), MemoryError> {
     let refused = || MemoryError::Kept { kept: Box::new(kept.clone()) };
-    let direct = Direct::of(state.routes.iter().filter(|route| !route.has_gateway()));
     for hop in &kept.hops {
         let link = state.links.get(&hop.dev).ok_or_else(refused)?;
         let off = kept.family == Some(Family::Ipv6) && !link.ipv6.enabled;
-        if !link.ignored && (!link.up || off || !direct.reaches(state, hop)) {
+        if !link.ignored && (!link.up || off || !reaches_now(state, kept.family.unwrap_or(Family::Ipv4), hop))
+        {
             return Err(refused());
         }
     }

@@ -42,6 +42,7 @@ pub(super) fn create(
             return Err(MemoryError::LinkExists { link: name.clone() });
         }
     }
+    link.ipv6.enabled = !state.new_links_lack_ipv6;
     if let Some(base) = &link.base {
         // It starts with the MTU of what it sits on.
         link.mtu = get(state, base)?.mtu;
@@ -53,6 +54,7 @@ pub(super) fn create(
         let mut other = Link::new(peer.clone(), LinkKind::Veth);
         other.peer = Some(link.name.clone());
         other.attributes.clone_from(peer_attributes);
+        other.ipv6.enabled = !state.new_links_lack_ipv6;
         state.insert(other);
     }
     state.insert(link);

@@ -1,12 +1,11 @@
 //! Routes: what the kernel takes, and what it lets go of.
 
 use super::{MemoryError, kept};
-use crate::plan::reach::Direct;
+use crate::plan::reach::reaches_now;
 use crate::state::{Family, IfName, KeptKind, Observed, Route};
 use std::net::IpAddr;
 
 fn check(state: &Observed, route: &Route) -> Result<(), MemoryError> {
-    let direct = Direct::of(state.routes.iter().filter(|r| !r.has_gateway() && r.family() == route.family()));
     for hop in &route.next_hops {
         let Some(link) = state.links.get(&hop.dev) else {
             return Err(MemoryError::NoLink { link: hop.dev.clone() });
@@ -17,7 +16,7 @@ fn check(state: &Observed, route: &Route) -> Result<(), MemoryError> {
         if route.family() == Family::Ipv6 && !link.ipv6.enabled {
             return Err(MemoryError::Ipv6Off { link: hop.dev.clone() });
         }
-        if !link.ignored && !direct.reaches(state, hop) {
+        if !link.ignored && !reaches_now(state, route.family(), hop) {
             return Err(MemoryError::Gateway { route: Box::new(route.clone()) });
         }
     }
