@@ -213,7 +213,7 @@ fn fill(
         route.next_hops.push(hop);
     }
     if together {
-        let more = old.iter().cloned().filter(|h| !hops.iter().any(|(n, _)| n.is_same_way(h)));
+        let more = old.iter().filter(|h| !hops.iter().any(|(n, _)| n.is_same_way(h))).cloned();
         route.next_hops.extend(more);
     }
     route.settle_hops();
