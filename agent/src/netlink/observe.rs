@@ -312,13 +312,13 @@ fn add_address(link: &mut policy::state::Link, address: policy::state::Address) 
     ip.addresses.push(address);
 }
 
-fn name_hop(hop: SeenHop, names: &Names) -> Option<NextHop> {
+fn name_hop(hop: &SeenHop, names: &Names) -> Option<NextHop> {
     let dev = names.by_index.get(&hop.index)?.clone();
     Some(NextHop { via: hop.via, dev, weight: hop.weight, onlink: hop.onlink })
 }
 
 fn name_route(seen: SeenRoute, names: &Names) -> Option<Route> {
-    let next_hops = seen.hops.into_iter().map(|hop| name_hop(hop, names)).collect::<Option<Vec<_>>>()?;
+    let next_hops = seen.hops.iter().map(|hop| name_hop(hop, names)).collect::<Option<Vec<_>>>()?;
     let mut route = Route {
         destination: seen.destination,
         table: seen.table,

@@ -40,7 +40,7 @@ pub(super) fn name(mut seen: SeenKept, objects: &BTreeMap<u32, Vec<SeenHop>>, na
     {
         seen.hops.clone_from(hops);
     }
-    let hops = seen.hops.into_iter().map(|hop| name_hop(hop, names)).collect::<Option<Vec<_>>>()?;
+    let hops = seen.hops.iter().map(|hop| name_hop(hop, names)).collect::<Option<Vec<_>>>()?;
     let mut words = seen.lead;
     // A group is known by its members.
     for (i, hop) in hops.iter().enumerate().filter(|_| seen.members.is_empty()) {
