@@ -164,7 +164,7 @@ fn clear(kernel: &mut dyn Kernel, store: &Store, tell: &mut dyn FnMut(Event<'_>)
 /// Nothing more can be done about it: the checkpoint goes, and where something couldn't be brought back it is kept aside
 /// for whoever wants to do that by hand. Trying again each time would bring nothing back either.
 fn close(store: &Store, reverted: &mut Reverted) -> Result<(), CheckpointError> {
-    if reverted.is_complete() {
+    if reverted.is_over() && reverted.lost.is_empty() {
         return store.remove();
     }
     if reverted.is_over() {

@@ -13,7 +13,9 @@
 //! Called by the agent and by `berth plan`. Must never guess what it can't see: a document that can't be
 //! brought about is refused with every problem and its path.
 //!
-//! Cost: near-linear in links, addresses and routes; a plan of what already holds compares and writes nothing.
+//! Cost: n log n in links, addresses and routes to find out what to do; a plan of what already holds compares and writes
+//! nothing. Each step that adds or takes away a route is played in memory with one pass over the routes there are: a plan
+//! that moves 20,000 of them takes seconds.
 
 mod diff;
 mod document;
@@ -69,6 +71,12 @@ impl Plan {
             let _ = memory::apply(&mut after, step);
         }
         self.revert_from(&after, before)
+    }
+
+    /// What a revert leaves to the kernel and the kernel has not brought back yet: routes that routers announce. As long
+    /// as there is any, the host is not as it was before.
+    pub fn unreturned(&self, now: &Observed, before: &Observed) -> Vec<Loss> {
+        revert::unreturned(self, now, before)
     }
 
     /// The plan that brings back what was before, from whatever is there now, for everything this plan may

@@ -15,6 +15,7 @@ mod desired;
 mod dns;
 mod error;
 mod hostname;
+mod kept;
 pub mod kind;
 mod link;
 mod names;
@@ -36,13 +37,14 @@ pub use desired::{
 pub use dns::Dns;
 pub use error::{Reason, Refusal, Refusals, StateErrors};
 pub use hostname::Hostname;
+pub use kept::{Kept, KeptKind};
 pub use kind::LinkKind;
 pub use link::Link;
 pub use names::{IfName, Mac, NameError};
 pub use observed::Observed;
 pub use option::{OptName, OptValue, Options};
 pub use port::{Port, PortVlan, VlanRange};
-pub use raw::Raw;
+pub use raw::{Attributes, Raw};
 pub use route::{NextHop, Route, RouteKey, RouteProtocol, RouteType};
 pub use rule::{Rule, RuleAction};
 

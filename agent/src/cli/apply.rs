@@ -166,6 +166,16 @@ fn aftermath(reverted: &Reverted, checkpoint: &std::path::Path) -> String {
     if reverted.is_complete() {
         return "not applied; the host is as it was before".to_owned();
     }
+    let unheard = |text: &mut String| {
+        for route in &reverted.unheard {
+            let _ = write!(text, "\ncomes back when its router speaks again: {route}");
+        }
+    };
+    if reverted.is_over() && reverted.lost.is_empty() {
+        let mut text = "not applied; all that was there is put back but for what routers announce".to_owned();
+        unheard(&mut text);
+        return text;
+    }
     let mut text = "not applied, and NOT all of it could be put back".to_owned();
     for step in &reverted.left {
         let _ = write!(text, "\nstill to do: {step}");
@@ -173,6 +183,7 @@ fn aftermath(reverted: &Reverted, checkpoint: &std::path::Path) -> String {
     for lost in &reverted.lost {
         let _ = write!(text, "\ncan't be brought back: {lost}");
     }
+    unheard(&mut text);
     if let Some(aside) = &reverted.aside {
         let _ = write!(text, "\nwhat was before is kept in {}", aside.display());
         return text;

@@ -134,11 +134,27 @@ impl Netlink {
         };
         let Some(first) = places.first().copied() else { return Ok(()) };
         let refused = self.socket.requests(messages).map_err(|error| fail(first, error.into()))?;
-        let refused = refused.into_iter().filter(|(at, why)| !is_promoted(&steps[..=places[*at]], why));
+        let refused = refused.into_iter().filter(|(at, why)| {
+            !self.is_made_plain(&steps[places[*at]])
+                && !is_promoted(&steps[..=places[*at]], why)
+                && !is_back(&steps[places[*at]], why)
+        });
         match refused.min_by_key(|(at, _)| *at) {
             Some((at, refused)) => Err(fail(places[at], StepCause::Refused { refused })),
             None => Ok(()),
         }
+    }
+
+    /// Whether a link that was refused with what there is no word for can be made without. What it then lacks is seen when
+    /// it is looked at, and set if it can be; a link that isn't there at all is the worse.
+    fn is_made_plain(&mut self, step: &Step) -> bool {
+        let Step::CreateLink(new) = step else { return false };
+        let mut plain = new.clone();
+        for list in [&mut plain.attributes, &mut plain.kind_attributes, &mut plain.peer_attributes] {
+            list.clear();
+        }
+        let Ok(ready) = messages(&Step::CreateLink(plain.clone()), &self.names) else { return false };
+        plain != *new && self.socket.requests(ready).is_ok_and(|refused| refused.is_empty())
     }
 
     /// The kernel takes no route that sends from an address which is still being probed. Where there is such a route,
@@ -192,6 +208,7 @@ fn source(step: &Step) -> Option<IpAddr> {
         Step::AddRoute { route } | Step::AppendRoute { route } | Step::ReplaceRoute { route } => {
             route.source.filter(IpAddr::is_ipv6)
         }
+        Step::Restore { kept } => kept.source.filter(IpAddr::is_ipv6),
         _ => None,
     }
 }
@@ -202,6 +219,11 @@ fn is_promoted(steps: &[Step], why: &Refused) -> bool {
     let [before @ .., Step::AddAddress { link, address }] = steps else { return false };
     let took = |step: &Step| matches!(step, Step::DeleteAddress { link: from, .. } if from == link);
     why.errno == Errno::EEXIST && address.family() == Family::Ipv4 && before.iter().any(took)
+}
+
+/// Whether this step puts back what is there again, by the kernel or whoever keeps it.
+fn is_back(step: &Step, why: &Refused) -> bool {
+    matches!(step, Step::Restore { .. }) && why.errno == Errno::EEXIST
 }
 
 /// What is a switch under `/proc/sys/net` rather than a message; `None` for every other step.

@@ -2,6 +2,7 @@
 //! indexes of links, is passed in.
 
 mod address;
+mod kept;
 mod link;
 mod route;
 mod rule;
@@ -57,6 +58,10 @@ pub(super) fn messages(step: &Step, names: &Names) -> Result<Vec<Message>, Encod
         Step::DeleteAltName { link, name } => one(to.alt_name(RTM_DELLINKPROP, SET, link, name)?),
         Step::SetOptions { link, kind, options } => one(to.options(link, kind, options)?),
         Step::SetPortOptions { link, kind, options } => one(to.port_options(link, kind, options)?),
+        Step::RestoreLink { link, kind, attributes, kind_attributes } => {
+            one(to.attributes(link, kind, attributes, kind_attributes)?)
+        }
+        Step::RestorePort { link, kind, attributes } => one(to.port_attributes(link, kind, attributes)?),
         Step::SetPortVlans { link, remove, add, .. } => to.vlans(link, remove, add),
         Step::AddAddress { link, address } => one(to.address(RTM_NEWADDR, ADD, link, address)?),
         Step::ReplaceAddress { link, address } => {
@@ -70,6 +75,8 @@ pub(super) fn messages(step: &Step, names: &Names) -> Result<Vec<Message>, Encod
         // Not exclusive: to the kernel a rule that says less "exists" where a narrower one of its priority does.
         Step::AddRule { rule } => one(rule::message(RTM_NEWRULE, SET | CREATE, rule)),
         Step::DeleteRule { rule } => one(rule::message(RTM_DELRULE, SET, rule)),
+        Step::Restore { kept } => one(to.restore(kept)?),
+        Step::Forget { kept } => one(kept::forget(kept)),
         Step::SetIpv6 { .. }
         | Step::SetAcceptRa { .. }
         | Step::SetForwarding { .. }

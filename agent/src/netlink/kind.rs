@@ -14,10 +14,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use policy::state::option::{OptSpec, OptType};
-use policy::state::{IfName, LinkKind, Mac, OptValue, Options};
+use policy::state::{Attributes, IfName, LinkKind, Mac, OptValue, Options};
 
 pub(super) use vxlan::BASE as VXLAN_BASE;
 
+use super::decode::link::some;
 use super::wire::{Attr, Attrs, Malformed, Message};
 
 /// The kernel's clock ticks per second in what it shows to programs (`USER_HZ`).
@@ -116,6 +117,24 @@ fn port_rows(controller: &LinkKind) -> &'static [Row] {
     match controller {
         LinkKind::LinuxBridge => bridge::PORT_ROWS,
         LinkKind::Bond => bond::PORT_ROWS,
+        _ => &[],
+    }
+}
+
+/// What of `IFLA_INFO_DATA` the model has no word for and a new link can be given: not what the kernel counts.
+pub(super) fn kept(kind: &LinkKind, data: &[u8]) -> Attributes {
+    match kind {
+        LinkKind::LinuxBridge => bridge::kept(data),
+        LinkKind::Vxlan => vxlan::kept(data),
+        LinkKind::MacVlan => mac_vlan::kept(data),
+        _ => Attributes::new(),
+    }
+}
+
+/// The same of `IFLA_INFO_SLAVE_DATA`.
+pub(super) fn kept_of_ports(controller: &LinkKind) -> &'static [u16] {
+    match controller {
+        LinkKind::LinuxBridge => bridge::KEPT_OF_PORTS,
         _ => &[],
     }
 }

@@ -1,16 +1,20 @@
 //! The network state of a namespace: one dump per kind of object, whatever their number.
 //!
-//! Cost: five requests (links, addresses, routes, rules, bridge VLANs; the last only where there is a bridge), and
-//! again all of them if something changed between two dumps so that an index has no name.
+//! Cost: five requests (links, addresses, routes, rules, bridge VLANs; the last only where there is a bridge), a sixth for
+//! next hop objects where a route leads through one; one small file; and again all of them if something changed between two dumps so that an index has no name.
+
+mod kept;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use policy::state::{AddressProtocol, Family, IfName, LinkKind, NextHop, Observed, PortVlan, Route};
+use policy::state::{AddressProtocol, Family, IfName, LinkKind, NextHop, Observed, PortVlan, Route, Rule};
 
 use super::decode::address::{Probe, SeenAddress};
+use super::decode::kept::{NEXT_HOP_HEADER, SeenKept, read_next_hop};
 use super::decode::link::{IFLA_EXT_MASK, SeenLink};
-use super::decode::route::{SeenHop, SeenRoute};
+use super::decode::route::{SeenEntry, SeenHop, SeenRoute};
+use super::decode::rule::SeenRule;
 use super::decode::vlans::SeenVlans;
 use super::decode::{AF_BRIDGE, address, link, route, rule, vlans};
 use super::kind::{self, Names};
@@ -21,6 +25,7 @@ pub(super) const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const RTM_GETROUTE: u16 = 26;
 const RTM_GETRULE: u16 = 34;
+const RTM_GETNEXTHOP: u16 = 106;
 
 /// Statistics are most of a link's bytes, and nobody reads them here.
 const SKIP_STATISTICS: u32 = 8;
@@ -60,11 +65,18 @@ pub struct Observation {
 pub(super) fn observe(socket: &mut Socket) -> Result<(Observation, Names), ObserveError> {
     for _ in 0..TRIES {
         let seen = Seen::dump(socket)?;
-        if let Some(done) = seen.assemble() {
-            return Ok(done);
+        if let Some((mut seen, names)) = seen.assemble() {
+            seen.state.new_links_lack_ipv6 = new_links_lack_ipv6();
+            return Ok((seen, names));
         }
     }
     Err(ObserveError::Unsteady { tries: TRIES })
+}
+
+/// No message says it. Where there is no such switch there is no IPv6 to speak of.
+fn new_links_lack_ipv6() -> bool {
+    let switch = std::fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6");
+    switch.is_ok_and(|value| value.trim() != "0")
 }
 
 /// Whether an address is being probed, on a link where that can end.
@@ -95,7 +107,10 @@ struct Seen {
     links: Vec<SeenLink>,
     addresses: Vec<SeenAddress>,
     routes: Vec<SeenRoute>,
-    rules: Vec<policy::state::Rule>,
+    rules: Vec<Rule>,
+    next_hops: Vec<SeenKept>,
+    /// Routes and rules that the model has no words for.
+    kept: Vec<SeenKept>,
     vlans: Vec<SeenVlans>,
     unreadable: usize,
 }
@@ -130,25 +145,50 @@ impl Seen {
     fn dump(socket: &mut Socket) -> Result<Self, ObserveError> {
         let links = dump_links(socket)?;
         let addresses = dump_addresses(socket)?;
-        let routes = dump(socket, "routes", &plain(RTM_GETROUTE, route::HEADER), route::read)?;
-        let rules = dump(socket, "rules", &plain(RTM_GETRULE, rule::HEADER), rule::read)?;
+        let entries = dump(socket, "routes", &plain(RTM_GETROUTE, route::HEADER), route::read)?;
+        let found = dump(socket, "rules", &plain(RTM_GETRULE, rule::HEADER), rule::read)?;
+        let mut unreadable = links.unreadable + addresses.unreadable + entries.unreadable + found.unreadable;
+        let (mut routes, mut rules, mut kept) =
+            (Vec::with_capacity(entries.items.len()), Vec::new(), Vec::new());
+        for entry in entries.items {
+            match entry {
+                SeenEntry::Known(route) => routes.push(*route),
+                SeenEntry::Kept(seen) => kept.push(*seen),
+            }
+        }
+        for rule in found.items {
+            match rule {
+                SeenRule::Known(rule) => rules.push(*rule),
+                SeenRule::Kept(seen) => kept.push(*seen),
+            }
+        }
+        let by_object = |seen: &SeenKept| seen.object.is_some();
+        let mut next_hops = Vec::new();
+        if routes.iter().any(|route| route.object.is_some()) || kept.iter().any(by_object) {
+            let plain = plain(RTM_GETNEXTHOP, NEXT_HOP_HEADER);
+            let found = dump(socket, "next hop objects", &plain, read_next_hop)?;
+            unreadable += found.unreadable;
+            next_hops = found.items;
+        }
         let has_bridge = links.items.iter().any(|seen| seen.link.kind == LinkKind::LinuxBridge);
-        let mut vlans = Dumped { items: Vec::new(), unreadable: 0 };
+        let mut vlans = Vec::new();
         if has_bridge {
             let mut header = [0; link::HEADER];
             header[0] = AF_BRIDGE;
             let mut message = Message::new(RTM_GETLINK, REQUEST | DUMP);
             message.raw(&header).u32(IFLA_EXT_MASK, COMPRESSED_VLANS);
-            vlans = dump(socket, "bridge VLANs", &message, vlans::read)?;
+            let found = dump(socket, "bridge VLANs", &message, vlans::read)?;
+            unreadable += found.unreadable;
+            vlans = found.items;
         }
-        let unreadable =
-            links.unreadable + addresses.unreadable + routes.unreadable + rules.unreadable + vlans.unreadable;
         Ok(Self {
             links: links.items,
             addresses: addresses.items,
-            routes: routes.items,
-            rules: rules.items,
-            vlans: vlans.items,
+            routes,
+            rules,
+            next_hops,
+            kept,
+            vlans,
             unreadable,
         })
     }
@@ -185,8 +225,19 @@ impl Seen {
             let native = vlans.pvid.filter(|id| *id != default);
             links.get_mut(&vlans.index)?.port.vlan = PortVlan::new(native, vlans.tagged);
         }
-        for found in self.routes {
+        let objects = kept::by_object(&self.next_hops);
+        for mut found in self.routes {
+            if found.hops.is_empty()
+                && let Some(hops) = found.object.and_then(|id| objects.get(&id))
+            {
+                found.hops.clone_from(hops);
+            }
             seen.state.routes.push(name_route(found, &names)?);
+        }
+        for found in self.next_hops.into_iter().chain(self.kept) {
+            if !kept::is_derived(&found, &links) {
+                seen.state.kept.push(kept::name(found, &objects, &names)?);
+            }
         }
         seen.state.rules = self.rules;
         seen.state.links = links.into_values().map(|link| (link.name.clone(), link)).collect();
@@ -261,19 +312,22 @@ fn add_address(link: &mut policy::state::Link, address: policy::state::Address) 
     ip.addresses.push(address);
 }
 
+fn name_hop(hop: &SeenHop, names: &Names) -> Option<NextHop> {
+    let dev = names.by_index.get(&hop.index)?.clone();
+    Some(NextHop { via: hop.via, dev, weight: hop.weight, onlink: hop.onlink })
+}
+
 fn name_route(seen: SeenRoute, names: &Names) -> Option<Route> {
-    let hop = |hop: SeenHop| {
-        let dev = names.by_index.get(&hop.index)?.clone();
-        Some(NextHop { via: hop.via, dev, weight: hop.weight, onlink: hop.onlink })
-    };
-    let next_hops = seen.hops.into_iter().map(hop).collect::<Option<Vec<_>>>()?;
+    let next_hops = seen.hops.iter().map(|hop| name_hop(hop, names)).collect::<Option<Vec<_>>>()?;
     let mut route = Route {
         destination: seen.destination,
         table: seen.table,
         metric: seen.metric,
+        tos: seen.tos,
         kind: seen.kind,
         protocol: seen.protocol,
         next_hops,
+        object: seen.object,
         source: seen.source,
         mtu: seen.mtu,
         raw: seen.raw,

@@ -29,6 +29,9 @@ pub struct Reverted {
     pub failed: Vec<StepFailed>,
     /// What nobody can bring back.
     pub lost: Vec<Loss>,
+    /// Routes that the kernel has from routers on the wire, and has to hear of again: putting a copy there would keep it from
+    /// that.
+    pub unheard: Vec<Loss>,
     /// The host couldn't be looked at.
     pub blind: Option<KernelError>,
     /// Where the checkpoint is kept, if it is closed although something is lost.
@@ -38,7 +41,7 @@ pub struct Reverted {
 impl Reverted {
     /// All of it is as before.
     pub fn is_complete(&self) -> bool {
-        self.is_over() && self.lost.is_empty()
+        self.is_over() && self.lost.is_empty() && self.unheard.is_empty()
     }
 
     /// All that can be is as before: there is nothing to try again.
@@ -57,6 +60,7 @@ pub(super) fn revert(kernel: &mut dyn Kernel, plan: &Plan, before: &Observed, si
         match kernel.observe() {
             Ok(seen) => {
                 reverted.blind = None;
+                reverted.unheard = plan.unreturned(&seen.state, before);
                 let way = plan.revert_from(&seen.state, &aged(before, since.elapsed()));
                 reverted.left = way.steps;
                 reverted.lost = way.losses.into_iter().filter(|l| matches!(l, Loss::Link { .. })).collect();

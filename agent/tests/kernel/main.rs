@@ -9,6 +9,7 @@
 mod advertised;
 mod cut_off;
 mod dump;
+mod edges;
 mod exact;
 mod files;
 mod ground;
@@ -17,8 +18,10 @@ mod holds;
 mod monitor;
 mod no_gap;
 mod peers;
+mod ports_kept;
 mod recovery;
 mod reviewed;
+mod routes_kept;
 mod scenarios;
 mod show;
 mod signals;

@@ -4,6 +4,7 @@
 //! the phases before it leave it, what the kernel takes away on its own is seen and put back.
 
 mod addresses;
+mod kept;
 mod links;
 mod options;
 mod routes;
@@ -37,8 +38,10 @@ pub(super) fn diff(from: &Observed, to: &Observed, named: &BTreeSet<IfName>) -> 
     let losing = walk.gains(to);
     walk.early_routes(to, &losing);
     walk.addresses(to);
+    walk.kept_first(to);
     walk.routes(to);
     walk.rules(to);
+    walk.kept_last(to);
     if walk.work.dns != to.dns {
         walk.step(Step::SetDns { dns: to.dns.clone() });
     }
@@ -121,6 +124,7 @@ impl Walk<'_> {
         for narrower in &ahead {
             self.delete_rule(narrower);
         }
+        self.clear_the_way(rule);
         self.step(Step::DeleteRule { rule: rule.clone() });
     }
 }

@@ -162,6 +162,8 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         | K::UnknownController { name }
         | K::NotAController { name, .. }
         | K::MtuRange { name, .. }
+        | K::Ipv6Mtu { name, .. }
+        | K::OwnName { name, .. }
         | K::NotAutomatic { name, .. }
         | K::RouteLinkMissing { name }
         | K::RouteLinkIgnored { name }
@@ -180,6 +182,7 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         K::UnknownBase { base } | K::BaseAbsent { base } | K::BaseDown { base } | K::MtuBase { base, .. } => {
             [Some(base), None]
         }
+        K::BaseMacVlan { base, lower } => [Some(base), Some(lower)],
         K::NoMacToCopy { from } => [Some(from), None],
         K::NoSuchMac { .. }
         | K::AmbiguousMac { .. }

@@ -115,6 +115,12 @@ pub enum ProblemKind {
     MtuRange { name: IfName, mtu: u32, min: u32, max: u32 },
     #[error("{mtu} is too small for IPv6, which needs 1280; say ipv6.enabled: false to do without")]
     MtuIpv6 { mtu: u32 },
+    #[error("{name} has an MTU of {mtu}, too small for IPv6, which needs 1280; give it a larger one")]
+    Ipv6Mtu { name: IfName, mtu: u32 },
+    #[error("{alt} is how this entry names {name}: call it {name} to take that name away")]
+    OwnName { alt: String, name: IfName },
+    #[error("{base} is a mac-vlan itself, and the kernel would put this one beside it; say {lower}")]
+    BaseMacVlan { base: IfName, lower: IfName },
     #[error("{mtu} is more than the {base_mtu} of {base}, which it sits on")]
     MtuBase { mtu: u32, base: IfName, base_mtu: u32 },
     #[error("{name} gets no addresses from {who} now, and Berth doesn't start that; give it an address")]

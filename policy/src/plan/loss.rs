@@ -12,7 +12,9 @@
 
 use super::step::Step;
 use crate::state::route::MAIN_TABLE;
-use crate::state::{Address, Family, IfName, Link, LinkKind, Observed, Route, RouteKey, RouteType};
+use crate::state::{
+    Address, Family, IfName, Kept, KeptKind, Link, LinkKind, Observed, Route, RouteKey, RouteType,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -35,6 +37,11 @@ pub enum Loss {
         link: IfName,
         kind: LinkKind,
     },
+    /// What no document has words for.
+    Kept {
+        kind: KeptKind,
+        words: String,
+    },
     /// The main table had a default route and then has none: whatever is not next door can't be reached.
     LastDefaultRoute {
         family: Family,
@@ -55,6 +62,7 @@ impl fmt::Display for Loss {
             Loss::Link { link, kind } => {
                 write!(f, "{link} is gone, and a link of type {kind} is not Berth's to make")
             }
+            Loss::Kept { kind, words } => write!(f, "{} {words}", kind.as_str()),
             Loss::LastDefaultRoute { family } => write!(f, "no {family} default route is left"),
         }
     }
@@ -67,6 +75,7 @@ pub(super) fn losses(before: &Observed, after: &Observed, steps: &[Step]) -> Vec
     if routes_changed {
         losses.extend(routes(&before.routes, &after.routes));
     }
+    losses.extend(kept(&before.kept, &after.kept));
     if !losses.is_empty() {
         let said = Said::by(steps);
         losses.retain(|loss| !said.names(loss));
@@ -134,6 +143,15 @@ fn routes(before: &[Route], after: &[Route]) -> Vec<Loss> {
     out
 }
 
+fn kept(before: &[Kept], after: &[Kept]) -> Vec<Loss> {
+    if before == after {
+        return Vec::new();
+    }
+    let left: BTreeSet<&Kept> = after.iter().collect();
+    let gone = before.iter().filter(|kept| !left.contains(kept));
+    gone.map(|kept| Loss::Kept { kind: kept.kind, words: kept.words.clone() }).collect()
+}
+
 fn has_default(state: &Observed, family: Family) -> bool {
     let is_default =
         |r: &Route| r.destination.prefix_len() == 0 && r.table == MAIN_TABLE && r.kind == RouteType::Unicast;
@@ -178,7 +196,7 @@ impl<'a> Said<'a> {
                 self.deleted.contains(&(link, address.ip, address.prefix)) || self.added.contains(&address.ip)
             }
             Loss::Route { route } => self.routes.contains(&route.key()),
-            Loss::Link { .. } | Loss::LastDefaultRoute { .. } => false,
+            Loss::Link { .. } | Loss::Kept { .. } | Loss::LastDefaultRoute { .. } => false,
         }
     }
 }

@@ -12,14 +12,16 @@
 
 mod address;
 mod field;
+mod kept;
 mod link;
 mod route;
 mod rule;
 
 use super::step::Step;
-use crate::state::{Address, IfName, Link, LinkKind, Observed, Route, Rule};
+use crate::state::{Address, IfName, Kept, Link, LinkKind, Observed, Route, Rule};
 
 pub(super) use address::{is_secondary, place, secondaries};
+pub(super) use kept::put;
 pub(super) use link::{fits_base, follows};
 
 /// Why the kernel would refuse a step.
@@ -57,6 +59,8 @@ pub enum MemoryError {
     NoRoute { route: Box<Route> },
     #[error("the gateway of {route} can't be reached directly")]
     Gateway { route: Box<Route> },
+    #[error("the next hop object of {route} is not there")]
+    NoObject { route: Box<Route> },
     #[error("{route} has several next hops, and one without a gateway")]
     HopWithoutGateway { route: Box<Route> },
     #[error("the source of {route} is no address of this host")]
@@ -65,13 +69,15 @@ pub enum MemoryError {
     RuleExists { rule: Box<Rule> },
     #[error("there is no rule {rule}")]
     NoRule { rule: Box<Rule> },
+    #[error("{kept} can't be as things are")]
+    Kept { kept: Box<Kept> },
 }
 
 /// Does what the kernel would do. After an error nothing has changed.
 pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
     match step {
         Step::DeleteLink { link, .. } => link::delete(state, link),
-        Step::CreateLink(new) => link::create(state, new.link()),
+        Step::CreateLink(new) => link::create(state, new.link(), &new.peer_attributes),
         Step::Attach { link, controller } => link::attach(state, link, controller),
         Step::Detach { link, controller } => link::detach(state, link, controller),
         Step::SetUp { link } => link::set_up(state, link),
@@ -84,6 +90,10 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
         Step::AddAltName { link, name } => field::alt_name(get(state, link)?, name, true),
         Step::DeleteAltName { link, name } => field::alt_name(get(state, link)?, name, false),
         Step::SetPortOptions { link, options, .. } => field::port_options(get(state, link)?, options),
+        Step::RestoreLink { link, attributes, kind_attributes, .. } => {
+            field::attributes(get(state, link)?, attributes, kind_attributes)
+        }
+        Step::RestorePort { link, attributes, .. } => field::port_attributes(get(state, link)?, attributes),
         Step::SetPortVlans { link, vlan, .. } => field::port_vlans(get(state, link)?, vlan),
         Step::SetAcceptRa { link, accept } => field::accept_ra(get(state, link)?, *accept),
         Step::SetForwarding { link, family, on } => field::forwarding(get(state, link)?, *family, *on),
@@ -97,6 +107,8 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
         Step::DeleteRoute { route } => route::delete(state, route),
         Step::AddRule { rule } => rule::add(state, rule),
         Step::DeleteRule { rule } => rule::delete(state, rule),
+        Step::Restore { kept } => kept::restore(state, kept),
+        Step::Forget { kept } => kept::forget(state, kept),
         Step::SetDns { dns } => {
             state.dns = dns.clone();
             Ok(())

@@ -34,7 +34,7 @@ fn cells(number: usize, step: &Step) -> Vec<String> {
 
 fn head(loss: &Loss) -> &'static str {
     match loss {
-        Loss::Address { .. } | Loss::Route { .. } => "also lost: ",
+        Loss::Address { .. } | Loss::Route { .. } | Loss::Kept { .. } => "also lost: ",
         // Whoever is about to cut themselves off shall not overlook it.
         Loss::Link { .. } | Loss::LastDefaultRoute { .. } => "WARNING: ",
     }

@@ -2,7 +2,7 @@
 
 use super::error::{Problem, ProblemKind};
 use crate::state::kind::PortStyle;
-use crate::state::{Desired, DesiredLink, Identifier, IfName, LinkKind, LinkState, Mac, Observed};
+use crate::state::{AltName, Desired, DesiredLink, Identifier, IfName, LinkKind, LinkState, Mac, Observed};
 use std::collections::BTreeMap;
 
 /// The document with every reference made a kernel name; what can't be resolved stays as it is.
@@ -19,7 +19,15 @@ pub(super) fn resolve(observed: &Observed, desired: &Desired, problems: &mut Vec
     for link in &mut desired.links {
         // A link made here may bear the alternative name of another; the kernel wouldn't let it.
         if link.identifier == Identifier::Name {
-            link.name = names.of(&link.name);
+            let known = names.of(&link.name);
+            let said = std::mem::replace(&mut link.name, known);
+            // Without it nobody could tell afterwards which link was meant.
+            let own = |alt: &AltName| alt.absent && alt.name == said.as_str();
+            if said != link.name && link.alt_names.iter().any(own) {
+                let path = format!("interfaces[{}].alt-names", link.index);
+                let kind = ProblemKind::OwnName { alt: said.to_string(), name: link.name.clone() };
+                problems.push(Problem { path, kind });
+            }
         }
         match taken.insert(link.name.clone(), link.index) {
             Some(first) => problems.push(Problem {

@@ -6,8 +6,11 @@
 
 use super::diff::diff;
 use super::loss::{Loss, can_be_made};
+use super::memory::put;
 use super::{Plan, Step};
-use crate::state::{AcceptRa, Address, IfName, Link, Observed, Route, RouteKey, Rule};
+use crate::state::{
+    AcceptRa, Address, IfName, Kept, KeptKind, Link, Observed, Route, RouteKey, RouteProtocol, Rule,
+};
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -53,9 +56,15 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
         false => added(route),
     };
     // Routes that the kernel learns by itself are not brought back by hand.
-    target.routes.retain(|r| r.protocol.is_kernels() || !goes(r));
-    let back = before.routes.iter().filter(|r| !r.protocol.is_kernels() && concerns(r));
+    target.routes.retain(|r| is_learnt(r, before) || !goes(r));
+    let back = before.routes.iter().filter(|r| !is_learnt(r, before) && concerns(r));
     target.routes.extend(back.filter_map(|r| without(r, &lost)));
+    let there: BTreeSet<&Kept> = now.kept.iter().collect();
+    let gone = before.kept.iter().filter(|kept| !there.contains(kept));
+    let on_lost = |kept: &Kept| kept.hops.iter().any(|hop| lost.contains(&hop.dev));
+    for kept in gone.filter(|kept| touched.took(kept, before) && !on_lost(kept)) {
+        put(&mut target, kept);
+    }
     let like_added = |rule: &Rule| {
         let twin = |r: &&Rule| (r.family, r.priority) == (rule.family, rule.priority);
         touched.rules.iter().any(twin) && !before.rules.contains(rule)
@@ -107,6 +116,40 @@ fn without(route: &Route, lost: &BTreeSet<&IfName>) -> Option<Route> {
     (route.next_hops.len() == ways || !route.next_hops.is_empty()).then_some(route)
 }
 
+/// Routes that were there before, went with what a plan touched, are not there now, and are nobody's to bring back but the
+/// kernel's: it learns them from routers, and one that was put there by hand would keep it from that.
+pub(super) fn unreturned(plan: &Plan, now: &Observed, before: &Observed) -> Vec<Loss> {
+    let touched = touched(plan, now, before);
+    let there: BTreeSet<RouteKey> = now.routes.iter().map(Route::key).collect();
+    let learnt = before.routes.iter().filter(|r| is_learnt(r, before) && touched.routes.contains(&r.key()));
+    learnt.filter(|r| !there.contains(&r.key())).map(|r| Loss::Route { route: r.clone() }).collect()
+}
+
+/// Whether the kernel had it from the wire. What routers announce may also be a daemon's to hear, where the kernel
+/// doesn't.
+fn is_learnt(route: &Route, before: &Observed) -> bool {
+    let deaf = |dev: &IfName| before.links.get(dev).is_some_and(|l| l.ipv6.accept_ra == Some(AcceptRa::Off));
+    let by_daemon = route.protocol == RouteProtocol::RA && route.next_hops.iter().all(|hop| deaf(&hop.dev));
+    route.protocol.is_kernels() && !by_daemon
+}
+
+impl Touched<'_> {
+    /// Whether the plan may be why it is gone.
+    fn took(&self, kept: &Kept, before: &Observed) -> bool {
+        if kept.kind == KeptKind::Rule {
+            return kept
+                .rule
+                .as_ref()
+                .is_some_and(|plain| self.rules.iter().any(|rule| rule.could_mean(plain)));
+        }
+        let sent_from = |ip: IpAddr| {
+            let links = self.links.iter().filter_map(|name| before.links.get(*name));
+            links.flat_map(|l| l.ipv4.addresses.iter().chain(&l.ipv6.addresses)).any(|a| a.ip == ip)
+        };
+        kept.hops.iter().any(|hop| self.links.contains(&hop.dev)) || kept.source.is_some_and(sent_from)
+    }
+}
+
 /// A link as it was, but for what nobody puts back: link-locals that the kernel makes, leases that came or went
 /// in the meantime on a link that stayed, and what somebody else did to it.
 fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
@@ -127,6 +170,11 @@ fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
     if !touched.whole.contains(&before.name) && !touched.labelled.contains(&before.name) {
         link.alias.clone_from(&now.alias);
         link.alt_names.clone_from(&now.alt_names);
+    }
+    // Set as it is made; on a link that stayed it is somebody else's doing.
+    if !touched.whole.contains(&before.name) {
+        link.attributes.clone_from(&now.attributes);
+        link.kind_attributes.clone_from(&now.kind_attributes);
     }
     // Where nobody looked before there is nothing to go back to.
     link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| AcceptRa::On));

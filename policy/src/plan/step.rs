@@ -3,8 +3,8 @@
 mod new_link;
 
 use crate::state::{
-    AcceptRa, Address, Dns, Family, Hostname, IfName, LinkKind, Mac, Options, PortVlan, Route, Rule,
-    VlanRange,
+    AcceptRa, Address, Attributes, Dns, Family, Hostname, IfName, Kept, KeptKind, LinkKind, Mac, Options,
+    PortVlan, Route, Rule, VlanRange,
 };
 use serde::Serialize;
 use std::fmt;
@@ -80,6 +80,22 @@ pub enum Step {
         kind: LinkKind,
         options: Options,
     },
+    /// What of a link there is no word for, as it was, where it couldn't be given as the link was made.
+    RestoreLink {
+        link: IfName,
+        kind: LinkKind,
+        #[serde(skip)]
+        attributes: Attributes,
+        #[serde(skip)]
+        kind_attributes: Attributes,
+    },
+    /// What of a port there is no word for, as it was.
+    RestorePort {
+        link: IfName,
+        kind: LinkKind,
+        #[serde(skip)]
+        attributes: Attributes,
+    },
     /// `vlan` is what the port then has; `remove` goes first.
     SetPortVlans {
         link: IfName,
@@ -137,6 +153,16 @@ pub enum Step {
     DeleteRule {
         rule: Rule,
     },
+    /// What no document has words for, as it was.
+    Restore {
+        #[serde(serialize_with = "in_words")]
+        kept: Box<Kept>,
+    },
+    /// Out of the way of another; it is put back.
+    Forget {
+        #[serde(serialize_with = "in_words")]
+        kept: Box<Kept>,
+    },
     SetDns {
         dns: Dns,
     },
@@ -163,6 +189,8 @@ impl Step {
             Step::DeleteAltName { .. } => "delete name",
             Step::SetOptions { .. } => "set options",
             Step::SetPortOptions { .. } => "set port options",
+            Step::RestoreLink { .. } => "restore link",
+            Step::RestorePort { .. } => "restore port",
             Step::SetPortVlans { .. } => "set port vlans",
             Step::SetIpv6 { .. } => "set ipv6",
             Step::SetAcceptRa { .. } => "set accept-ra",
@@ -176,6 +204,12 @@ impl Step {
             Step::DeleteRoute { .. } => "delete route",
             Step::AddRule { .. } => "add rule",
             Step::DeleteRule { .. } => "delete rule",
+            Step::Restore { kept } => match kept.kind {
+                KeptKind::NextHop => "restore next hop",
+                KeptKind::Route => "restore route",
+                KeptKind::Rule => "restore rule",
+            },
+            Step::Forget { .. } => "lift out rule",
             Step::SetDns { .. } => "set dns",
             Step::SetHostname { .. } => "set hostname",
         }
@@ -198,6 +232,8 @@ impl Step {
             | Step::DeleteAltName { link, .. }
             | Step::SetOptions { link, .. }
             | Step::SetPortOptions { link, .. }
+            | Step::RestoreLink { link, .. }
+            | Step::RestorePort { link, .. }
             | Step::SetPortVlans { link, .. }
             | Step::SetIpv6 { link, .. }
             | Step::SetAcceptRa { link, .. }
@@ -212,8 +248,13 @@ impl Step {
                 [hop] => Some(&hop.dev),
                 _ => None,
             },
+            Step::Restore { kept } => match kept.hops.as_slice() {
+                [hop] => Some(&hop.dev),
+                _ => None,
+            },
             Step::AddRule { .. }
             | Step::DeleteRule { .. }
+            | Step::Forget { .. }
             | Step::SetDns { .. }
             | Step::SetHostname { .. } => None,
         }
@@ -233,6 +274,8 @@ impl Step {
             Step::SetAlias { alias, .. } => alias.clone(),
             Step::AddAltName { name, .. } | Step::DeleteAltName { name, .. } => name.clone(),
             Step::SetOptions { options, .. } | Step::SetPortOptions { options, .. } => list(options),
+            Step::RestoreLink { kind, .. } => format!("attributes as a {kind}"),
+            Step::RestorePort { kind, .. } => format!("flags as a port of a {kind}"),
             Step::SetPortVlans { vlan, .. } => vlan.to_string(),
             Step::SetAcceptRa { accept, .. } => accept.as_str().into(),
             Step::SetPromiscuous { on, .. } | Step::SetIpv6 { on, .. } => on_off(*on).into(),
@@ -248,10 +291,17 @@ impl Step {
             | Step::ReplaceRoute { route }
             | Step::DeleteRoute { route } => route.to_string(),
             Step::AddRule { rule } | Step::DeleteRule { rule } => rule.to_string(),
+            Step::Restore { kept } | Step::Forget { kept } => kept.words.clone(),
             Step::SetDns { dns } => dns.to_string(),
             Step::SetHostname { hostname } => hostname.to_string(),
         }
     }
+}
+
+/// The kernel's bytes are nobody's reading.
+#[expect(clippy::borrowed_box, reason = "serde hands over the field as it is")]
+fn in_words<S: serde::Serializer>(kept: &Box<Kept>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(kept)
 }
 
 fn on_off(on: bool) -> &'static str {

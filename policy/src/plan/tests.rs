@@ -1,8 +1,10 @@
 //! Tests of the plan: goldens (a case is a folder), properties, and single topics.
 
 mod goldens;
+mod kept;
 mod losses;
 mod properties;
+mod refused;
 mod scale;
 mod topics;
 

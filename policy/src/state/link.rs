@@ -1,6 +1,6 @@
 //! A link as the kernel has it.
 
-use super::{Family, IfName, Ip, LinkKind, Mac, OptValue, Options, Port, kind};
+use super::{Attributes, Family, IfName, Ip, LinkKind, Mac, OptValue, Options, Port, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -33,6 +33,11 @@ pub struct Link {
     pub peer: Option<IfName>,
     /// The kind's options.
     pub options: Options,
+    /// What the kernel is told of a new link and the model has no word for: queue length, group; and of its kind.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub kind_attributes: Attributes,
     pub ipv4: Ip,
     pub ipv6: Ip,
     /// What a document said about it beyond the model; shown again as it came.
@@ -60,6 +65,8 @@ impl Link {
             base: None,
             peer: None,
             options: Options::new(),
+            attributes: Attributes::new(),
+            kind_attributes: Attributes::new(),
             ipv4: Ip::default(),
             ipv6: Ip { enabled: true, ..Ip::default() },
             extra: Map::new(),

@@ -8,7 +8,7 @@
 mod from_value;
 mod to_value;
 
-use super::{Dns, Hostname, IfName, Link, Route, Rule};
+use super::{Dns, Hostname, IfName, Kept, Link, Route, Rule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -18,10 +18,16 @@ use std::collections::BTreeMap;
 #[serde(rename_all = "kebab-case")]
 pub struct Observed {
     pub links: BTreeMap<IfName, Link>,
-    /// Every route but those the kernel makes itself from addresses (protocol kernel, table local).
+    /// Every route but those the kernel makes itself from addresses (protocol kernel, table local), and those in `kept`.
     pub routes: Vec<Route>,
-    /// Every rule but those a host is born with.
+    /// Every rule but those a host is born with, and those in `kept`.
     pub rules: Vec<Rule>,
+    /// What of both, and of next hop objects, no document has words for; in no document, but given back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+    /// Whether a new link starts with IPv6 off (`net.ipv6.conf.default.disable_ipv6`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_links_lack_ipv6: bool,
     /// What somebody configured, Berth or an admin; what a document asks for is compared with this.
     pub dns: Dns,
     /// What is in effect, wherever it came from (a lease, an image); only ever shown.

@@ -1,9 +1,9 @@
 //! What a link is as a port of a controller: its options there, and its VLANs on a bridge.
 
-use super::Options;
 use super::error::Reason;
 use super::path::Path;
 use super::scalar::Reader;
+use super::{Attributes, Options};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::fmt;
@@ -16,6 +16,9 @@ pub(crate) const VLAN_MAX: u16 = 4094;
 pub struct Port {
     pub options: Options,
     pub vlan: PortVlan,
+    /// What the model has no word for: isolation, flooding, guards.
+    #[serde(default, skip_serializing_if = "Attributes::is_empty")]
+    pub attributes: Attributes,
 }
 
 /// First and last id, both included.

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Attributes of a link or a port that the model has no word for, each by its whole type, as they came. Unlike [`Raw`] they
+/// count when two are compared: nothing but a revert sets them, and it has to see whether it did.
+pub type Attributes = Vec<(u16, Vec<u8>)>;
+
 /// Attributes of an address or a route that the model has no word for (a label, a flag, a metric), by number, as they
 /// came. They are carried along when the object is put back, and are never a reason to change it: whatever they hold,
 /// two objects don't differ by them.

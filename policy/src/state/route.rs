@@ -102,6 +102,7 @@ pub struct RouteKey {
     pub table: u32,
     pub destination: IpNet,
     pub metric: u32,
+    pub tos: u8,
 }
 
 /// A route.
@@ -112,12 +113,18 @@ pub struct Route {
     pub table: u32,
     /// IPv4: 0 where none was asked for; IPv6: 1024.
     pub metric: u32,
+    /// Type of service: IPv4 looks at it first. Documents have no word for it, and ask for 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tos: u8,
     #[serde(rename = "type")]
     pub kind: RouteType,
     pub protocol: RouteProtocol,
     /// Several: ECMP. None: blackhole and its kin. Sorted by (via, dev).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub next_hops: Vec<NextHop>,
+    /// The next hop object that it has them from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<IpAddr>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,9 +133,14 @@ pub struct Route {
     pub raw: Raw,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
 impl Route {
     pub fn key(&self) -> RouteKey {
-        RouteKey { table: self.table, destination: self.destination, metric: self.metric }
+        RouteKey { table: self.table, destination: self.destination, metric: self.metric, tos: self.tos }
     }
 
     pub fn family(&self) -> Family {
@@ -176,6 +188,12 @@ impl fmt::Display for Route {
             write!(f, "default{family}")?;
         } else {
             write!(f, "{}", self.destination)?;
+        }
+        if self.tos != 0 {
+            write!(f, " tos {:#04x}", self.tos)?;
+        }
+        if let Some(object) = self.object {
+            write!(f, " nhid {object}")?;
         }
         for (i, hop) in self.next_hops.iter().enumerate() {
             write!(f, "{}{hop}", if i == 0 { " " } else { " + " })?;

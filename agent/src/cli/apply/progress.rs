@@ -70,6 +70,9 @@ impl Progress {
         for lost in &reverted.lost {
             output::warn("this host", format!("can't be brought back: {lost}"));
         }
+        for route in &reverted.unheard {
+            output::warn("this host", format!("comes back when its router speaks again: {route}"));
+        }
         if let Some(aside) = &reverted.aside {
             output::warn("this host", format!("what was before is kept in {}", aside.display()));
         }

@@ -1,7 +1,8 @@
 //! `RTM_NEWLINK`.
 
-use policy::state::{AcceptRa, IfName, Link, LinkKind, Mac};
+use policy::state::{AcceptRa, Attributes, IfName, Link, LinkKind, Mac};
 
+use super::kept::{NUMBER, pieces};
 use super::{AF_INET, AF_INET6};
 use crate::netlink::kind;
 use crate::netlink::wire::{Attr, Attrs, Malformed, read_u16, read_u32};
@@ -14,8 +15,10 @@ pub(in crate::netlink) const IFLA_MTU: u16 = 4;
 pub(in crate::netlink) const IFLA_LINK: u16 = 5;
 pub(in crate::netlink) const IFLA_MASTER: u16 = 10;
 pub(in crate::netlink) const IFLA_LINKINFO: u16 = 18;
+const IFLA_TXQLEN: u16 = 13;
 pub(in crate::netlink) const IFLA_IFALIAS: u16 = 20;
 pub(in crate::netlink) const IFLA_AF_SPEC: u16 = 26;
+const IFLA_GROUP: u16 = 27;
 pub(in crate::netlink) const IFLA_EXT_MASK: u16 = 29;
 const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_MIN_MTU: u16 = 50;
@@ -101,6 +104,11 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malfo
         let names = names.iter().filter(|attr| attr.number == IFLA_ALT_IFNAME);
         link.alt_names = names.map(|attr| attr.text()).collect();
     }
+    link.attributes = some(payload, HEADER, &[IFLA_TXQLEN, IFLA_GROUP]);
+    link.kind_attributes = kind::kept(&link.kind, &data);
+    if let Some((controller, data)) = &port {
+        link.port.attributes = some(data, 0, kind::kept_of_ports(controller));
+    }
     read_switches(attrs, &mut link)?;
     let controller = attrs.u32(IFLA_MASTER);
     let running = flags & IFF_UP != 0 && flags & IFF_RUNNING != 0;
@@ -116,6 +124,14 @@ fn name(attr: Attr<'_>) -> Result<(IfName, bool), Malformed> {
     }
     let escaped: String = bytes.iter().map(|byte| byte.escape_ascii().to_string()).collect();
     IfName::reference(&escaped).map(|name| (name, true)).map_err(|_| Malformed)
+}
+
+/// These attributes, as they came.
+pub(in crate::netlink) fn some(payload: &[u8], header: usize, numbers: &[u16]) -> Attributes {
+    let all = pieces(payload, header).into_iter();
+    all.filter(|(kind, _)| numbers.contains(&(kind & NUMBER)))
+        .map(|(kind, bytes)| (kind, bytes.to_vec()))
+        .collect()
 }
 
 fn mac(attrs: Attrs<'_>, number: u16) -> Option<Mac> {

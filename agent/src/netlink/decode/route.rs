@@ -3,8 +3,10 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use policy::state::{Family, Raw, RouteProtocol, RouteType};
+use policy::state::route::MAIN_TABLE;
+use policy::state::{Family, KeptKind, Raw, Route, RouteProtocol, RouteType};
 
+use super::kept::{SeenKept, pieces, renumbered, rewritten};
 use super::{AF_INET, AF_INET6};
 use crate::netlink::wire::{Attr, Attrs, Malformed, Message, read_u16, read_u32};
 
@@ -24,14 +26,25 @@ pub(in crate::netlink) const RTAX_MTU: u16 = 2;
 
 const RTA_CACHEINFO: u16 = 12;
 const RTA_PREF: u16 = 20;
-const RTA_NH_ID: u16 = 30;
-/// Not an attribute: the type of service and the scope, two bytes of the header.
+pub(in crate::netlink) const RTA_NH_ID: u16 = 30;
+const RTA_ENCAP_TYPE: u16 = 21;
+const RTA_EXPIRES: u16 = 23;
+/// Not an attribute: a scope out of the ordinary, behind a byte that is 0.
 pub(in crate::netlink) const HEAD: u16 = 0;
 
 pub(in crate::netlink) const ONLINK: u32 = 4;
 pub(in crate::netlink) const SCOPE_UNIVERSE: u8 = 0;
 pub(in crate::netlink) const SCOPE_LINK: u8 = 253;
+const SCOPE_HOST: u8 = 254;
 const CLONED: u32 = 0x200;
+/// The kernel's clock ticks per second in what it shows to programs.
+const TICKS: u32 = 100;
+/// Kinds that the model has no word for, by their numbers.
+const KINDS: [(u8, &str); 5] =
+    [(LOCAL, "local"), (3, "broadcast"), (4, "anycast"), (MULTICAST, "multicast"), (9, "throw")];
+const LOCAL: u8 = 2;
+const MULTICAST: u8 = 5;
+const THROW: u8 = 9;
 const HOP: usize = 8;
 
 /// A route with the indexes of its next hops' links.
@@ -40,9 +53,11 @@ pub(in crate::netlink) struct SeenRoute {
     pub(in crate::netlink) destination: IpNet,
     pub(in crate::netlink) table: u32,
     pub(in crate::netlink) metric: u32,
+    pub(in crate::netlink) tos: u8,
     pub(in crate::netlink) kind: RouteType,
     pub(in crate::netlink) protocol: RouteProtocol,
     pub(in crate::netlink) hops: Vec<SeenHop>,
+    pub(in crate::netlink) object: Option<u32>,
     pub(in crate::netlink) source: Option<IpAddr>,
     pub(in crate::netlink) mtu: Option<u32>,
     pub(in crate::netlink) raw: Raw,
@@ -66,10 +81,18 @@ pub(in crate::netlink) fn kind_number(kind: RouteType) -> u8 {
     }
 }
 
-/// Left out: what the kernel makes from addresses (local, broadcast, connected), caches, routes by source.
-pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenRoute>, Malformed> {
+/// A route: one that the model has words for, or one that is kept as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::netlink) enum SeenEntry {
+    Known(Box<SeenRoute>),
+    Kept(Box<SeenKept>),
+}
+
+/// Left out: what the kernel makes from addresses (local, broadcast, anycast, multicast), and caches. What it says to have
+/// made besides is kept, and whether it did is seen when the addresses are known.
+pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenEntry>, Malformed> {
     let attrs = Attrs::after(payload, HEADER)?;
-    let &[family, length, from, tos, table, protocol, scope, kind, ..] = payload else {
+    let &[family, length, from, tos, table, protocol, scope, number, ..] = payload else {
         return Err(Malformed);
     };
     let flags = read_u32(payload, 8).ok_or(Malformed)?;
@@ -78,11 +101,14 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenRoute>, Malf
         AF_INET6 => Family::Ipv6,
         _ => return Ok(None),
     };
-    let kinds = [RouteType::Unicast, RouteType::Blackhole, RouteType::Unreachable, RouteType::Prohibit];
-    let Some(kind) = kinds.into_iter().find(|known| kind_number(*known) == kind) else { return Ok(None) };
     let protocol = RouteProtocol(protocol);
-    let by_source = from != 0 || attrs.get(RTA_SRC).is_some();
-    if protocol == RouteProtocol::KERNEL || flags & CLONED != 0 || by_source {
+    let made = protocol == RouteProtocol::KERNEL;
+    let kinds = [RouteType::Unicast, RouteType::Blackhole, RouteType::Unreachable, RouteType::Prohibit];
+    let kind = kinds.into_iter().find(|known| kind_number(*known) == number);
+    let metric = attrs.u32(RTA_PRIORITY).unwrap_or(0);
+    // The last resort of IPv6 is an unreachable default route that nobody can remove.
+    let born = kind.is_none() && number != THROW || metric == u32::MAX;
+    if flags & CLONED != 0 || made && born {
         return Ok(None);
     }
     let destination = match attrs.ip(RTA_DST) {
@@ -90,24 +116,101 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenRoute>, Malf
         None if length == 0 => family.any(),
         None => return Err(Malformed),
     };
-    let mtu = attrs.nested(RTA_METRICS)?.and_then(|metrics| metrics.u32(RTAX_MTU));
-    Ok(Some(SeenRoute {
-        destination,
-        table: attrs.u32(RTA_TABLE).unwrap_or(u32::from(table)),
-        metric: attrs.u32(RTA_PRIORITY).unwrap_or(0),
-        kind,
-        protocol,
-        // Blackholes are shown with the loopback for a next hop.
-        hops: if kind == RouteType::Unicast { read_hops(attrs, flags)? } else { Vec::new() },
-        source: attrs.ip(RTA_PREFSRC),
-        mtu: mtu.filter(|mtu| *mtu != 0),
-        raw: raw(attrs, tos, scope)?,
-    }))
+    let table = attrs.u32(RTA_TABLE).unwrap_or(u32::from(table));
+    let leads = matches!(kind, Some(RouteType::Unicast)) || [LOCAL, MULTICAST].contains(&number);
+    // Blackholes are shown with the loopback for a next hop.
+    let hops = if leads { read_hops(attrs, flags)? } else { Hops::default() };
+    let by_source = from != 0 || attrs.get(RTA_SRC).is_some();
+    let object = attrs.u32(RTA_NH_ID);
+    let source = attrs.ip(RTA_PREFSRC);
+    if let (Some(kind), false) = (kind, made || by_source || hops.say_more) {
+        let mtu = attrs.nested(RTA_METRICS)?.and_then(|metrics| metrics.u32(RTAX_MTU));
+        return Ok(Some(SeenEntry::Known(Box::new(SeenRoute {
+            destination,
+            table,
+            metric,
+            tos,
+            kind,
+            protocol,
+            hops: hops.list,
+            object,
+            source,
+            mtu: mtu.filter(|mtu| *mtu != 0),
+            raw: raw(attrs, scope)?,
+        }))));
+    }
+    let passing = expires(attrs);
+    if made && passing.is_some() {
+        // A prefix that routers announce.
+        return Ok(None);
+    }
+    let mut seen = SeenKept::new(KeptKind::Route, Some(family), bare(payload, flags, object.is_some()));
+    seen.hops = hops.list;
+    (seen.source, seen.object) = (source, object);
+    seen.outlasts_down = family == Family::Ipv4 && scope == SCOPE_HOST;
+    seen.derived = made.then_some((destination, metric));
+    seen.passing = Raw(passing.into_iter().collect());
+    let other = KINDS.iter().find(|(known, _)| *known == number).map(|(_, word)| *word);
+    let plain = kind.filter(|kind| *kind != RouteType::Unicast).map(RouteType::as_str);
+    let mut lead = match destination.prefix_len() {
+        0 if family == Family::Ipv6 => "default (ipv6)".to_owned(),
+        0 => "default".to_owned(),
+        _ => destination.to_string(),
+    };
+    if let Some(word) = other.or(plain) {
+        lead.insert_str(0, &format!("{word} "));
+    }
+    if let Some(ip) = attrs.ip(RTA_SRC) {
+        lead.push_str(&format!(" from {ip}/{from}"));
+    }
+    if tos != 0 {
+        lead.push_str(&format!(" tos {tos:#04x}"));
+    }
+    if let Some(object) = object {
+        lead.push_str(&format!(" nhid {object}"));
+    }
+    seen.lead = lead;
+    if metric != Route::default_metric(family) {
+        seen.tail.push_str(&format!(" metric {metric}"));
+    }
+    if table != MAIN_TABLE {
+        seen.tail.push_str(&format!(" table {table}"));
+    }
+    if made {
+        seen.tail.push_str(" proto kernel");
+    }
+    if let Some(source) = source {
+        seen.tail.push_str(&format!(" src {source}"));
+    }
+    Ok(Some(SeenEntry::Kept(Box::new(seen))))
 }
 
-/// What the model has no word for: type of service, metrics but the MTU, encapsulation and more. A next hop object
-/// is left out: its next hops are there.
-fn raw(attrs: Attrs<'_>, tos: u8, scope: u8) -> Result<Raw, Malformed> {
+/// The message without what the kernel owns, and without the numbers of links.
+fn bare(payload: &[u8], flags: u32, by_object: bool) -> Vec<u8> {
+    let mut header = [0; HEADER];
+    header[..8].copy_from_slice(&payload[..8]);
+    header[8..].copy_from_slice(&(flags & ONLINK).to_ne_bytes());
+    rewritten(&header, &pieces(payload, HEADER), |number, inside| match number {
+        RTA_CACHEINFO => None,
+        // An object says it all, and nothing may be said beside it.
+        RTA_OIF | RTA_MULTIPATH | RTA_GATEWAY | RTA_VIA if by_object => None,
+        RTA_OIF => Some(vec![0; 4]),
+        RTA_MULTIPATH => Some(renumbered(inside, |_| 0)),
+        _ => Some(inside.to_vec()),
+    })
+}
+
+/// How long a route still lives, as it is asked for.
+fn expires(attrs: Attrs<'_>) -> Option<(u16, Vec<u8>)> {
+    const AT: usize = 8;
+    let ticks = read_u32(attrs.get(RTA_CACHEINFO)?.payload, AT)?;
+    // Negative: it is over, and goes at any moment.
+    let seconds = u32::try_from(ticks.cast_signed()).unwrap_or(1).div_ceil(TICKS);
+    (ticks != 0).then(|| (RTA_EXPIRES, seconds.max(1).to_ne_bytes().to_vec()))
+}
+
+/// What the model has no word for: a lifetime, metrics but the MTU, encapsulation and more.
+fn raw(attrs: Attrs<'_>, scope: u8) -> Result<Raw, Malformed> {
     let known = [
         RTA_DST,
         RTA_OIF,
@@ -134,24 +237,36 @@ fn raw(attrs: Attrs<'_>, tos: u8, scope: u8) -> Result<Raw, Malformed> {
             raw.push((RTA_METRICS, others));
         }
     }
-    if tos != 0 || ![SCOPE_UNIVERSE, SCOPE_LINK].contains(&scope) {
-        raw.push((HEAD, vec![tos, scope]));
+    raw.extend(expires(attrs));
+    if ![SCOPE_UNIVERSE, SCOPE_LINK].contains(&scope) {
+        raw.push((HEAD, vec![0, scope]));
     }
     Ok(Raw(raw))
 }
 
-fn read_hops(attrs: Attrs<'_>, flags: u32) -> Result<Vec<SeenHop>, Malformed> {
+#[derive(Default)]
+struct Hops {
+    list: Vec<SeenHop>,
+    /// One of several says more than the model has words for: how it encapsulates.
+    say_more: bool,
+}
+
+fn read_hops(attrs: Attrs<'_>, flags: u32) -> Result<Hops, Malformed> {
+    let mut hops = Hops::default();
     if let Some(index) = attrs.u32(RTA_OIF) {
-        return Ok(vec![SeenHop { index, via: gateway(attrs), weight: 1, onlink: flags & ONLINK != 0 }]);
+        hops.list.push(SeenHop { index, via: gateway(attrs), weight: 1, onlink: flags & ONLINK != 0 });
+        return Ok(hops);
     }
-    let Some(list) = attrs.get(RTA_MULTIPATH) else { return Ok(Vec::new()) };
-    let (mut rest, mut hops) = (list.payload, Vec::new());
+    let Some(list) = attrs.get(RTA_MULTIPATH) else { return Ok(hops) };
+    let mut rest = list.payload;
     while !rest.is_empty() {
         let length = usize::from(read_u16(rest, 0).ok_or(Malformed)?);
         let hop = rest.get(..length).filter(|hop| hop.len() >= HOP).ok_or(Malformed)?;
-        hops.push(SeenHop {
+        let inside = Attrs::after(hop, HOP)?;
+        hops.say_more |= inside.get(RTA_ENCAP_TYPE).is_some();
+        hops.list.push(SeenHop {
             index: read_u32(hop, 4).ok_or(Malformed)?,
-            via: gateway(Attrs::after(hop, HOP)?),
+            via: gateway(inside),
             weight: u16::from(hop[3]) + 1,
             onlink: u32::from(hop[2]) & ONLINK != 0,
         });

@@ -1,7 +1,7 @@
 //! Links, their options, ports and VLANs.
 
 use policy::plan::{NewLink, VlanEntry};
-use policy::state::{IfName, LinkKind, Mac, Options, VlanRange};
+use policy::state::{Attributes, IfName, LinkKind, Mac, Options, VlanRange};
 
 use super::{ADD, EncodeError, Encoder, SET};
 use crate::netlink::decode::AF_BRIDGE;
@@ -67,6 +67,7 @@ impl Encoder<'_> {
         if let Some(Mac(mac)) = new.mac {
             message.attr(IFLA_ADDRESS, &mac);
         }
+        put(&mut message, &new.attributes);
         if let (Some(base), false) = (base, new.kind == LinkKind::Vxlan) {
             message.u32(IFLA_LINK, base);
         }
@@ -77,8 +78,10 @@ impl Encoder<'_> {
             if let (Some(peer), LinkKind::Veth) = (&new.peer, &new.kind) {
                 data.nest(VETH_PEER, |other| {
                     other.raw(&link_header(0, 0, 0, 0)).text(IFLA_IFNAME, peer.as_str());
+                    put(other, &new.peer_attributes);
                 });
             }
+            put(data, &new.kind_attributes);
             kind::write(data, &new.kind, &new.options, self.names)
         })?;
         Ok(message)
@@ -112,6 +115,39 @@ impl Encoder<'_> {
         Ok(message)
     }
 
+    pub(super) fn attributes(
+        &self,
+        link: &IfName,
+        kind: &LinkKind,
+        attributes: &Attributes,
+        kind_attributes: &Attributes,
+    ) -> Result<Message, EncodeError> {
+        let mut message = self.link(RTM_NEWLINK, SET, link)?;
+        put(&mut message, attributes);
+        if let Some(name) = kind::kernel_name(kind).filter(|_| !kind_attributes.is_empty()) {
+            info(&mut message, (INFO_KIND, INFO_DATA), name, |data| {
+                put(data, kind_attributes);
+                Ok(())
+            })?;
+        }
+        Ok(message)
+    }
+
+    pub(super) fn port_attributes(
+        &self,
+        link: &IfName,
+        kind: &LinkKind,
+        attributes: &Attributes,
+    ) -> Result<Message, EncodeError> {
+        let mut message = self.link(RTM_NEWLINK, SET, link)?;
+        let name = kind::kernel_name(kind).unwrap_or_default();
+        info(&mut message, (INFO_PORT_KIND, INFO_PORT_DATA), name, |data| {
+            put(data, attributes);
+            Ok(())
+        })?;
+        Ok(message)
+    }
+
     pub(super) fn vlans(
         &self,
         link: &IfName,
@@ -140,6 +176,13 @@ impl Encoder<'_> {
             }));
         }
         Ok(messages)
+    }
+}
+
+/// What there is no word for, as it came.
+fn put(message: &mut Message, attributes: &Attributes) {
+    for (kind, bytes) in attributes {
+        message.attr(*kind, bytes);
     }
 }
 

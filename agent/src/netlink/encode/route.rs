@@ -7,7 +7,7 @@ use policy::state::{Family, Route, RouteProtocol, RouteType};
 use super::{EncodeError, Encoder, family_number};
 use crate::netlink::decode::AF_INET6;
 use crate::netlink::decode::route::{
-    HEAD, HEADER, ONLINK, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_MULTIPATH, RTA_OIF, RTA_PREFSRC,
+    HEAD, HEADER, ONLINK, RTA_DST, RTA_GATEWAY, RTA_METRICS, RTA_MULTIPATH, RTA_NH_ID, RTA_OIF, RTA_PREFSRC,
     RTA_PRIORITY, RTA_TABLE, RTA_VIA, RTAX_MTU, SCOPE_LINK, SCOPE_UNIVERSE, kind_number,
 };
 use crate::netlink::wire::Message;
@@ -25,7 +25,7 @@ impl Encoder<'_> {
             [hop] => Some(hop),
             _ => None,
         };
-        let onlink = if single.is_some_and(|hop| hop.onlink) { ONLINK } else { 0 };
+        let onlink = if route.object.is_none() && single.is_some_and(|hop| hop.onlink) { ONLINK } else { 0 };
         let scope = match (deleting, route.kind, route.family()) {
             (true, ..) => SCOPE_NOWHERE,
             // IPv4: what leads out of a link without a gateway is of that link.
@@ -36,18 +36,15 @@ impl Encoder<'_> {
             RouteProtocol::UNSPEC if !deleting => RouteProtocol::STATIC,
             known => known,
         };
-        let (tos, scope) = match route.raw.0.iter().find(|(number, _)| *number == HEAD) {
-            Some((_, bytes)) if !deleting => (bytes[0], bytes[1]),
-            Some((_, bytes)) => (bytes[0], scope),
-            None => (0, scope),
-        };
+        let odd = route.raw.0.iter().find(|(number, _)| *number == HEAD).and_then(|(_, bytes)| bytes.get(1));
+        let scope = odd.copied().filter(|_| !deleting).unwrap_or(scope);
         let mut header = [0; HEADER];
         // Tables from 256 on don't fit the header: RTA_TABLE says it for all.
         header[..8].copy_from_slice(&[
             family_number(route.family()),
             route.destination.prefix_len(),
             0,
-            tos,
+            route.tos,
             0,
             protocol.0,
             scope,
@@ -64,12 +61,16 @@ impl Encoder<'_> {
         if !deleting {
             beyond(&mut message, route);
         }
-        match single {
-            Some(hop) => {
+        match (route.object, single) {
+            // It says all of them, and nothing may be said beside it.
+            (Some(object), _) => {
+                message.u32(RTA_NH_ID, object);
+            }
+            (None, Some(hop)) => {
                 message.u32(RTA_OIF, self.index(&hop.dev)?);
                 gateway(&mut message, route.family(), hop.via);
             }
-            None => self.hops(&mut message, route)?,
+            (None, None) => self.hops(&mut message, route)?,
         }
         Ok(message)
     }

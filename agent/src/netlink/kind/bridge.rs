@@ -1,7 +1,9 @@
 //! linux-bridge (`IFLA_BR_*`) and its ports (`IFLA_BRPORT_*`). Port VLANs are in `vlans`.
 
+use policy::state::Attributes;
+
 use super::Form::{Be16, Mac, Seconds, U8, U16, U32, U64};
-use super::{Row, row};
+use super::{Row, row, some};
 
 pub(super) static ROWS: &[Row] = &[
     row("options.stp.forward-delay", 1, Seconds),
@@ -32,3 +34,26 @@ pub(super) static ROWS: &[Row] = &[
 
 pub(super) static PORT_ROWS: &[Row] =
     &[row("stp-priority", 2, U16), row("stp-path-cost", 3, U32), row("stp-hairpin-mode", 4, U8)];
+
+/// Netfilter on it, statistics, versions of IGMP and MLD, switches of one bit, how much it may learn.
+const KEPT: &[u16] = &[36, 37, 38, 41, 42, 43, 44, 45, BITS, 49];
+/// Values and a mask, four bytes each.
+const BITS: u16 = 46;
+/// Multicast per VLAN: only taken where VLANs are filtered, which a new bridge doesn't.
+const PER_VLAN: u8 = 1 << 1;
+
+/// Guards, learning, flooding, proxying, multicast, tunnels, suppression, isolation, locks.
+pub(super) static KEPT_OF_PORTS: &[u16] =
+    &[5, 6, 7, 8, 9, 10, 12, 25, 27, 28, 29, 30, 31, 32, 33, 37, 39, 40, 42, 43];
+
+pub(super) fn kept(data: &[u8]) -> Attributes {
+    let mut kept = some(data, 0, KEPT);
+    for (_, bits) in kept.iter_mut().filter(|(number, bits)| *number == BITS && bits.len() == 8) {
+        // Off is what a new bridge has, and some kernels refuse to hear of a switch that they lack.
+        let low = if cfg!(target_endian = "little") { 0 } else { 3 };
+        bits[low] &= !PER_VLAN;
+        bits.copy_within(..4, 4);
+    }
+    kept.retain(|(number, bits)| *number != BITS || bits.iter().any(|byte| *byte != 0));
+    kept
+}

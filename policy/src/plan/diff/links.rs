@@ -5,7 +5,7 @@ use super::options;
 use crate::plan::order::lowest_first;
 use crate::plan::step::{NewLink, Step};
 use crate::state::kind::PortStyle;
-use crate::state::{Family, IfName, Link, LinkKind, Observed};
+use crate::state::{Attributes, Family, IfName, Link, LinkKind, Observed};
 use std::collections::BTreeSet;
 
 impl Walk<'_> {
@@ -85,6 +85,7 @@ impl Walk<'_> {
             if wanted.ignored || !wanted.kind.is_virtual() {
                 continue;
             }
+            let peer = wanted.peer.as_ref().and_then(|peer| to.links.get(peer));
             self.made.insert(name.clone());
             self.made.extend(wanted.peer.clone());
             self.step(Step::CreateLink(NewLink {
@@ -94,6 +95,9 @@ impl Walk<'_> {
                 peer: wanted.peer.clone(),
                 mac: wanted.mac,
                 options: options::at_creation(wanted),
+                attributes: wanted.attributes.clone(),
+                kind_attributes: wanted.kind_attributes.clone(),
+                peer_attributes: peer.map(|link| link.attributes.clone()).unwrap_or_default(),
             }));
         }
     }
@@ -151,6 +155,14 @@ impl Walk<'_> {
             self.step(Step::AddAltName { link: link.clone(), name: name.clone() });
         }
         self.link_options(wanted, &now);
+        // A link that was made without: the kernel wouldn't have them at that moment.
+        let (own, of_kind) = (&wanted.attributes, &wanted.kind_attributes);
+        let differ = |wanted: &Attributes, now: &Attributes| !wanted.is_empty() && wanted != now;
+        if differ(own, &now.attributes) || differ(of_kind, &now.kind_attributes) {
+            let (attributes, kind_attributes) = (own.clone(), of_kind.clone());
+            let (link, kind) = (link.clone(), wanted.kind.clone());
+            self.step(Step::RestoreLink { link, kind, attributes, kind_attributes });
+        }
         self.families(wanted, &now);
     }
 

@@ -81,6 +81,12 @@ impl Walk<'_> {
             let kind = controller.kind.clone();
             self.step(Step::SetPortOptions { link: wanted.name.clone(), kind, options });
         }
+        // Attached anew it has the kernel's defaults; nobody else asks for any of it.
+        let flags = &wanted.port.attributes;
+        if !flags.is_empty() && *flags != now.port.attributes {
+            let (link, kind) = (wanted.name.clone(), controller.kind.clone());
+            self.step(Step::RestorePort { link, kind, attributes: flags.clone() });
+        }
         if controller.kind.spec().ports == PortStyle::Bridge && wanted.port.vlan != now.port.vlan {
             let (remove, add) = vlan_change(&now.port.vlan, &wanted.port.vlan, controller.default_pvid());
             let vlan = wanted.port.vlan.clone();

@@ -1,7 +1,7 @@
 //! What a link is set to and nothing else hangs on. The kernel refuses none of it.
 
 use super::MemoryError;
-use crate::state::{AcceptRa, Family, Link, Options, PortVlan};
+use crate::state::{AcceptRa, Attributes, Family, Link, Options, PortVlan};
 
 type Done = Result<(), MemoryError>;
 
@@ -27,6 +27,17 @@ pub(super) fn alt_name(link: &mut Link, name: &str, there: bool) -> Done {
 
 pub(super) fn port_options(link: &mut Link, options: &Options) -> Done {
     link.port.options.extend(options.iter().map(|(k, v)| (*k, v.clone())));
+    Ok(())
+}
+
+pub(super) fn attributes(link: &mut Link, own: &Attributes, of_kind: &Attributes) -> Done {
+    link.attributes.clone_from(own);
+    link.kind_attributes.clone_from(of_kind);
+    Ok(())
+}
+
+pub(super) fn port_attributes(link: &mut Link, attributes: &Attributes) -> Done {
+    link.port.attributes.clone_from(attributes);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::{MemoryError, get, route};
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::option::{OptValue, Options, When};
-use crate::state::{IfName, Link, LinkKind, Mac, Observed, Port};
+use crate::state::{Attributes, IfName, Link, LinkKind, Mac, Observed, Port};
 
 /// What sits on a link.
 fn uppers(state: &Observed, name: &IfName) -> Vec<IfName> {
@@ -31,13 +31,18 @@ fn is_loose(link: &Link) -> bool {
         .any(|(name, value)| name.as_str() == "loose-binding" && *value == OptValue::Bool(true))
 }
 
-pub(super) fn create(state: &mut Observed, mut link: Link) -> Result<(), MemoryError> {
+pub(super) fn create(
+    state: &mut Observed,
+    mut link: Link,
+    peer_attributes: &Attributes,
+) -> Result<(), MemoryError> {
     let both = [Some(&link.name), link.peer.as_ref()];
     for name in both.into_iter().flatten() {
         if state.links.contains_key(name) {
             return Err(MemoryError::LinkExists { link: name.clone() });
         }
     }
+    link.ipv6.enabled = !state.new_links_lack_ipv6;
     if let Some(base) = &link.base {
         // It starts with the MTU of what it sits on.
         link.mtu = get(state, base)?.mtu;
@@ -48,6 +53,8 @@ pub(super) fn create(state: &mut Observed, mut link: Link) -> Result<(), MemoryE
     if let (LinkKind::Veth, Some(peer)) = (&link.kind, &link.peer) {
         let mut other = Link::new(peer.clone(), LinkKind::Veth);
         other.peer = Some(link.name.clone());
+        other.attributes.clone_from(peer_attributes);
+        other.ipv6.enabled = !state.new_links_lack_ipv6;
         state.insert(other);
     }
     state.insert(link);

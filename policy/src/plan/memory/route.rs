@@ -1,12 +1,11 @@
 //! Routes: what the kernel takes, and what it lets go of.
 
-use super::MemoryError;
-use crate::plan::reach::Direct;
-use crate::state::{Family, IfName, Observed, Route};
+use super::{MemoryError, kept};
+use crate::plan::reach::reaches_now;
+use crate::state::{Family, IfName, KeptKind, Observed, Route};
 use std::net::IpAddr;
 
 fn check(state: &Observed, route: &Route) -> Result<(), MemoryError> {
-    let direct = Direct::of(state.routes.iter().filter(|r| !r.has_gateway() && r.family() == route.family()));
     for hop in &route.next_hops {
         let Some(link) = state.links.get(&hop.dev) else {
             return Err(MemoryError::NoLink { link: hop.dev.clone() });
@@ -17,9 +16,13 @@ fn check(state: &Observed, route: &Route) -> Result<(), MemoryError> {
         if route.family() == Family::Ipv6 && !link.ipv6.enabled {
             return Err(MemoryError::Ipv6Off { link: hop.dev.clone() });
         }
-        if !link.ignored && !direct.reaches(state, hop) {
+        if !link.ignored && !reaches_now(state, route.family(), hop) {
             return Err(MemoryError::Gateway { route: Box::new(route.clone()) });
         }
+    }
+    let is_object = |k: &crate::state::Kept| k.kind == KeptKind::NextHop && k.object == route.object;
+    if route.object.is_some() && !state.kept.iter().any(is_object) {
+        return Err(MemoryError::NoObject { route: Box::new(route.clone()) });
     }
     if !route.has_all_gateways() {
         return Err(MemoryError::HopWithoutGateway { route: Box::new(route.clone()) });
@@ -70,16 +73,24 @@ pub(super) fn delete(state: &mut Observed, route: &Route) -> Result<(), MemoryEr
 /// A link is gone or down: its routes go, both families.
 pub(super) fn drop_link(state: &mut Observed, link: &IfName) {
     for family in Family::BOTH {
-        drop_family(state, link, family);
+        drop_routes(state, link, family, true);
     }
+    kept::drop_link(state, link);
+}
+
+/// A link has no address of that family any more. Next hop objects stay, and so do the routes that lead through them.
+pub(super) fn drop_family(state: &mut Observed, link: &IfName, family: Family) {
+    drop_routes(state, link, family, false);
+    kept::drop_family(state, link, family);
 }
 
 /// A route goes with its last next hop. IPv4 keeps the other hops and marks this one dead, to be used again
 /// when the link is back; IPv6 forgets it.
-pub(super) fn drop_family(state: &mut Observed, link: &IfName, family: Family) {
+fn drop_routes(state: &mut Observed, link: &IfName, family: Family, with_objects: bool) {
     let links = &state.links;
     state.routes.retain_mut(|route| {
-        if route.family() != family || !route.uses(link) {
+        let stays = route.object.is_some() && !with_objects;
+        if route.family() != family || !route.uses(link) || stays {
             return true;
         }
         let lives = |dev: &IfName| dev != link && links.get(dev).is_some_and(|l| l.up || l.ignored);
@@ -96,9 +107,12 @@ pub(super) fn drop_family(state: &mut Observed, link: &IfName, family: Family) {
 
 /// An address is gone from the host: IPv4 routes that send from it go too, IPv6 routes forget it.
 pub(super) fn drop_source(state: &mut Observed, ip: IpAddr) {
-    if !state.routes.iter().any(|r| r.source == Some(ip)) || is_local(state, ip) {
+    let sends = state.routes.iter().any(|r| r.source == Some(ip));
+    let keeps = state.kept.iter().any(|k| k.source == Some(ip));
+    if !sends && !keeps || is_local(state, ip) {
         return;
     }
+    kept::drop_source(state, ip);
     state.routes.retain_mut(|route| {
         if route.source != Some(ip) {
             return true;

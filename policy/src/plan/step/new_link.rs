@@ -1,6 +1,6 @@
 //! A link to be made, with all that the kernel has to be told at that moment.
 
-use crate::state::{IfName, Link, LinkKind, Mac, Options};
+use crate::state::{Attributes, IfName, Link, LinkKind, Mac, Options};
 use serde::Serialize;
 use std::fmt;
 
@@ -18,6 +18,13 @@ pub struct NewLink {
     pub mac: Option<Mac>,
     #[serde(skip_serializing_if = "Options::is_empty")]
     pub options: Options,
+    /// What there is no word for, where there was such a link before: of itself, of its kind, of its other end.
+    #[serde(skip)]
+    pub attributes: Attributes,
+    #[serde(skip)]
+    pub kind_attributes: Attributes,
+    #[serde(skip)]
+    pub peer_attributes: Attributes,
 }
 
 impl NewLink {
@@ -26,6 +33,8 @@ impl NewLink {
         let mut link = Link::new(self.name.clone(), self.kind.clone());
         (link.base, link.peer, link.mac) = (self.base.clone(), self.peer.clone(), self.mac);
         link.options = self.options.clone();
+        link.attributes.clone_from(&self.attributes);
+        link.kind_attributes.clone_from(&self.kind_attributes);
         link
     }
 }

@@ -110,6 +110,7 @@ impl Merge<'_> {
         }
         let mut link = Link::new(doc.name.clone(), kind);
         (link.base, link.peer) = (doc.base.clone(), doc.peer.clone());
+        link.ipv6.enabled = !self.observed.new_links_lack_ipv6;
         self.state.insert(link);
         true
     }
@@ -128,6 +129,7 @@ impl Merge<'_> {
                 let mut other = Link::new(peer.clone(), LinkKind::Veth);
                 other.peer = Some(doc.name.clone());
                 other.up = true;
+                other.ipv6.enabled = !self.observed.new_links_lack_ipv6;
                 self.state.insert(other);
             }
         }

@@ -7,6 +7,7 @@
 mod add;
 mod check;
 mod filter;
+mod kept;
 
 use super::Merge;
 use crate::plan::reach::Direct;
@@ -28,6 +29,7 @@ impl Merge<'_> {
             filter::remove(&mut self.state.routes, filter);
         }
         self.add_routes(desired);
+        self.keep_kept();
     }
 
     /// Routes that were there, without those that can't be any more.

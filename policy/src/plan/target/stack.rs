@@ -5,13 +5,17 @@ use crate::plan::error::{Problem, ProblemKind};
 use crate::plan::memory::{fits_base, follows};
 use crate::plan::order::{Cycle, lowest_first};
 use crate::state::kind::PortStyle;
-use crate::state::{Desired, IfName, Link};
+use crate::state::{Desired, DesiredLink, IfName, Link, LinkKind};
 use std::collections::BTreeMap;
+
+/// The smallest MTU that IPv6 works with.
+const IPV6_LEAST: u32 = 1280;
 
 impl Merge<'_> {
     pub(super) fn stack(&mut self) {
         self.orphans();
         self.bases();
+        self.mac_vlans();
         match lowest_first(&self.state) {
             Ok(order) => self.follow_down(&order),
             Err(Cycle(names)) => {
@@ -81,6 +85,25 @@ impl Merge<'_> {
         }
     }
 
+    /// The kernel takes a mac-vlan for a base by what that one sits on, and the result is not what was asked for.
+    fn mac_vlans(&mut self) {
+        let asked = self.docs.values().filter(|doc| doc.base.is_some());
+        let mut found = Vec::new();
+        for doc in asked.copied() {
+            let Some(link) = self.state.links.get(&doc.name).filter(|l| l.kind == LinkKind::MacVlan) else {
+                continue;
+            };
+            let base = link.base.as_ref().and_then(|base| self.state.links.get(base));
+            let Some(base) = base.filter(|base| base.kind == LinkKind::MacVlan) else { continue };
+            if let Some(lower) = base.base.clone() {
+                found.push((doc, ProblemKind::BaseMacVlan { base: base.name.clone(), lower }));
+            }
+        }
+        for (doc, kind) in found {
+            self.link_problem(doc, "mac-vlan.base-iface", kind);
+        }
+    }
+
     /// A vlan can't be up on a link that is down.
     fn follow_down(&mut self, order: &[IfName]) {
         for name in order {
@@ -104,6 +127,7 @@ impl Merge<'_> {
 
     pub(super) fn mtus(&mut self, desired: &Desired) {
         for doc in &desired.links {
+            self.ipv6_fits(doc);
             let (Some(mtu), Some(link)) = (doc.mtu, self.state.links.get(&doc.name)) else {
                 continue;
             };
@@ -115,7 +139,7 @@ impl Merge<'_> {
             let (min, max) = (link.min_mtu.unwrap_or(0), link.max_mtu.filter(|m| *m > 0).unwrap_or(u32::MAX));
             let kind = if mtu < min || mtu > max {
                 ProblemKind::MtuRange { name: doc.name.clone(), mtu, min, max }
-            } else if mtu < 1280 && link.ipv6.enabled {
+            } else if mtu < IPV6_LEAST && link.ipv6.enabled {
                 ProblemKind::MtuIpv6 { mtu }
             } else {
                 continue;
@@ -124,6 +148,21 @@ impl Merge<'_> {
         }
         if let Ok(order) = lowest_first(&self.state) {
             self.mtus_above(&order);
+        }
+    }
+
+    /// IPv6 can't be switched on where the MTU, which stays, is too small: the kernel has no switch for it there.
+    fn ipv6_fits(&mut self, doc: &DesiredLink) {
+        let (Some(link), Some(observed)) =
+            (self.state.links.get(&doc.name), self.observed.links.get(&doc.name))
+        else {
+            return;
+        };
+        let stays = link.mtu == observed.mtu;
+        let comes = link.ipv6.enabled && !observed.ipv6.enabled && self.wanted(&doc.name).is_some();
+        if let Some(mtu) = link.mtu.filter(|mtu| *mtu < IPV6_LEAST && stays && comes) {
+            let kind = ProblemKind::Ipv6Mtu { name: doc.name.clone(), mtu };
+            self.link_problem(doc, "ipv6.enabled", kind);
         }
     }
 

@@ -117,7 +117,11 @@ fn create(dice: &mut Dice<'_>, host: &Observed) -> Step {
     }
     let base = kind.spec().base.then(|| some_link(dice, host));
     let peer = (kind == LinkKind::Veth).then(|| name("vb0"));
-    Step::CreateLink(NewLink { name: name(link), kind, base, peer, mac: None, options })
+    let (attributes, kind_attributes, peer_attributes) = Default::default();
+    let name = name(link);
+    let new =
+        NewLink { name, kind, base, peer, mac: None, options, attributes, kind_attributes, peer_attributes };
+    Step::CreateLink(new)
 }
 
 fn route(dice: &mut Dice<'_>, host: &Observed) -> Route {
@@ -142,9 +146,11 @@ fn route(dice: &mut Dice<'_>, host: &Observed) -> Route {
         destination,
         table: *dice.pick(&[MAIN_TABLE, MAIN_TABLE, 1000]),
         metric: *dice.pick(&[100, 200, Route::default_metric(family)]),
+        tos: 0,
         kind: if blackhole { RouteType::Blackhole } else { RouteType::Unicast },
         protocol: *dice.pick(&[RouteProtocol::STATIC, RouteProtocol::STATIC, RouteProtocol::UNSPEC]),
         next_hops,
+        object: None,
         source: None,
         mtu: None,
         raw: Raw::default(),

@@ -72,6 +72,7 @@ fn is(wish: &DesiredRoute, route: &Route) -> bool {
     hop && Some(route.destination) == wish.destination
         && route.table == wish.table.unwrap_or(MAIN_TABLE)
         && route.kind == kind
+        && route.tos == 0
         && wish.metric.is_none_or(|m| m == route.metric)
         && wish.source.is_none_or(|s| Some(s) == route.source)
         && wish.mtu.is_none_or(|m| Some(m) == route.mtu)

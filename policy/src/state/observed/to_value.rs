@@ -32,7 +32,12 @@ impl Observed {
             json!({"config": self.rules.iter().map(write_rule).collect::<Vec<_>>()}),
         );
         let written = |config: bool| -> Vec<Value> {
-            self.routes.iter().filter(|r| !config || r.protocol.is_config()).flat_map(write_route).collect()
+            self.routes
+                .iter()
+                // Another type of service is another route, and a document that shows it would ask for one without.
+                .filter(|r| r.tos == 0 && (!config || r.protocol.is_config()))
+                .flat_map(write_route)
+                .collect()
         };
         out.insert("routes".into(), json!({"running": written(false), "config": written(true)}));
         out.insert("interfaces".into(), links.collect());

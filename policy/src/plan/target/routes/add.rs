@@ -68,12 +68,14 @@ impl Merge<'_> {
         let kind = first.kind.unwrap_or(RouteType::Unicast);
         let there = known.at.entry(place).or_default();
         let metric = metric.unwrap_or_else(|| {
-            let twin =
-                there.iter().map(|i| &self.state.routes[*i]).find(|r| r.kind == kind && leads(r, &hops));
+            let twin = there
+                .iter()
+                .map(|i| &self.state.routes[*i])
+                .find(|r| r.tos == 0 && r.kind == kind && leads(r, &hops));
             twin.map_or(Route::default_metric(Family::of_net(&place.1)), |r| r.metric)
         });
         let same: Vec<usize> =
-            there.iter().copied().filter(|i| self.state.routes[*i].metric == metric).collect();
+            there.iter().copied().filter(|i| is_here(&self.state.routes[*i], metric)).collect();
         let (met, mut unmet): (Vec<usize>, Vec<usize>) =
             same.into_iter().partition(|i| has_met(&self.state.routes[*i], kind, &hops, first));
         // Routes of daemons and of the kernel are not the document's to take away.
@@ -140,6 +142,11 @@ impl Merge<'_> {
     }
 }
 
+/// Documents ask for no type of service.
+fn is_here(route: &Route, metric: u32) -> bool {
+    route.metric == metric && route.tos == 0
+}
+
 fn has_hop(route: &Route, (hop, weighed): &(NextHop, bool)) -> bool {
     let alone = route.next_hops.len() == 1;
     let same = |h: &NextHop| h.is_same_way(hop) && (!weighed || alone || h.weight == hop.weight);
@@ -170,9 +177,11 @@ fn fresh((table, destination): Place, metric: u32) -> Route {
         destination,
         table,
         metric,
+        tos: 0,
         kind: RouteType::Unicast,
         protocol: RouteProtocol::STATIC,
         next_hops: Vec::new(),
+        object: None,
         source: None,
         mtu: None,
         raw: Raw::default(),
@@ -204,10 +213,14 @@ fn fill(
         route.next_hops.push(hop);
     }
     if together {
-        let more = old.into_iter().filter(|h| !hops.iter().any(|(n, _)| n.is_same_way(h)));
+        let more = old.iter().filter(|h| !hops.iter().any(|(n, _)| n.is_same_way(h))).cloned();
         route.next_hops.extend(more);
     }
     route.settle_hops();
+    // Other ways than the object's are the route's own.
+    if old != route.next_hops {
+        route.object = None;
+    }
     if let Some(first) = entries.first() {
         route.source = first.source.or(route.source);
         route.mtu = first.mtu.or(route.mtu);

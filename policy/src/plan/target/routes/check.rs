@@ -1,11 +1,11 @@
 //! What the kernel would ask of a route: that its link can be used, its gateway reached and its source sent from.
 
 use super::super::Merge;
-use super::locals;
+use super::{Place, locals, place};
 use crate::plan::error::ProblemKind;
 use crate::plan::reach::Direct;
-use crate::state::route::MAIN_TABLE;
 use crate::state::{Desired, DesiredRoute, Family, IfName, Link, LinkState, NextHop, Route};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 impl Merge<'_> {
@@ -40,13 +40,11 @@ impl Merge<'_> {
     }
 
     /// Whether the route it is a next hop of needs a gateway here.
-    fn lacks_gateway(&self, entry: &DesiredRoute) -> bool {
-        self.state.routes.iter().any(|r| {
-            Some(r.destination) == entry.destination
-                && r.table == entry.table.unwrap_or(MAIN_TABLE)
-                && entry.metric.is_none_or(|metric| metric == r.metric)
+    fn lacks_gateway(&self, entry: &DesiredRoute, lacking: &BTreeMap<Place, Vec<usize>>) -> bool {
+        let there = place(entry).and_then(|place| lacking.get(&place)).into_iter().flatten();
+        there.map(|i| &self.state.routes[*i]).any(|r| {
+            entry.metric.is_none_or(|metric| metric == r.metric)
                 && r.next_hops.iter().any(|h| Some(&h.dev) == entry.dev.as_ref() && h.via.is_none())
-                && !r.has_all_gateways()
         })
     }
 
@@ -69,6 +67,11 @@ impl Merge<'_> {
         let direct: Vec<Route> = self.state.routes.iter().filter(|r| !r.has_gateway()).cloned().collect();
         let reach = Direct::of(&direct);
         let locals = locals(&self.state);
+        // By place, so that a document of thousands is gone through once.
+        let mut lacking: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
+        for (i, route) in self.state.routes.iter().enumerate().filter(|(_, r)| !r.has_all_gateways()) {
+            lacking.entry((route.table, route.destination)).or_default().push(i);
+        }
         let mut found = Vec::new();
         for entry in desired.routes.iter().filter(|r| !r.absent) {
             if let (Some(via), Some(dev)) = (entry.via.flatten(), &entry.dev) {
@@ -86,7 +89,7 @@ impl Merge<'_> {
                     found.push((path, kind));
                 }
             }
-            if entry.via.flatten().is_none() && self.lacks_gateway(entry) && !self.already(entry) {
+            if entry.via.flatten().is_none() && self.lacks_gateway(entry, &lacking) && !self.already(entry) {
                 let path = format!("routes.config[{}].next-hop-address", entry.index);
                 found.push((path, ProblemKind::HopWithoutGateway));
             }
