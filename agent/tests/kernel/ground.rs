@@ -162,7 +162,9 @@ impl Ground {
     /// From here on the resolver's file can be read and not replaced: a change that sets it fails at its last step.
     pub(crate) fn break_resolver(&self) {
         std::fs::create_dir_all(self.resolv_conf().parent().unwrap()).unwrap();
-        std::os::unix::fs::symlink("/proc/version", self.resolv_conf()).unwrap();
+        if self.resolv_conf().symlink_metadata().is_err() {
+            std::os::unix::fs::symlink("/proc/version", self.resolv_conf()).unwrap();
+        }
     }
 
     /// `berth apply` of a document on its standard input, left running.
