@@ -49,7 +49,13 @@ fn comparable(state: &Observed) -> Observed {
             // Nobody but who renews them puts them on a link that is down.
             leases.retain(|a| up || !a.is_dynamic());
             leases.sort();
+            // What shares a subnet with a lease may be its secondary or its primary, as the lease came: its place is
+            // no more Berth's than the lease's.
+            let shares = |a: &Address| leases.iter().any(|lease| lease.subnet() == a.subnet());
+            let (mut beside, rest): (Vec<Address>, Vec<Address>) = rest.into_iter().partition(shares);
+            beside.sort();
             ip.addresses = rest;
+            ip.addresses.extend(beside);
             ip.addresses.extend(leases);
             if family == crate::state::Family::Ipv4 {
                 ip.enabled = false;

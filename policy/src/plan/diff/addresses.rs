@@ -1,5 +1,6 @@
 //! Addresses, with their order. What can stay is never touched; an address that moves to another link is added
-//! there before it goes here; what isn't Berth's is never taken away for the sake of order.
+//! there before it goes here; what isn't Berth's is never taken away for the sake of order. So an address that shares its
+//! subnet with a lease may come back as the lease's secondary where it was its primary.
 //!
 //! No IPv4 route that stays goes with the addresses of its link. Where all of them change, the new ones come first.
 //! That can't be where old and new are of one subnet (`10.0.0.10/24` becomes `10.0.0.11/24`): added first, the new one
