@@ -9,7 +9,7 @@
 set -euo pipefail
 
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/berth/vm
-LIMIT=${LIMIT:-600}
+LIMIT=${LIMIT:-1500}
 MEMORY=${MEMORY:-1024}
 MODULES="bonding 8021q dummy vrf veth macvlan bridge vxlan"
 HERE=$(realpath "$(dirname "$0")")
