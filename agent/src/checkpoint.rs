@@ -11,6 +11,7 @@ mod peek;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -110,8 +111,11 @@ impl Store {
         let wrong = |source: io::Error| CheckpointError::Folder { path: folder.clone(), source };
         fs::create_dir_all(&folder).map_err(wrong)?;
         let path = folder.join("lock");
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(wrong)?;
+        // For its owner alone: whoever can open it can lock everybody out.
+        let mut open = OpenOptions::new();
+        open.write(true).create(true).truncate(false).mode(0o600);
+        let mut file = open.open(&path).map_err(wrong)?;
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(wrong)?;
         for _ in 0..LOCK_TRIES {
             file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
                 Ok(lock) => return Ok(Self { path: folder.join(NAME), identity, _lock: lock }),

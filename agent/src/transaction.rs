@@ -95,6 +95,10 @@ pub enum ApplyError {
         "it is applied, but its checkpoint is still there: remove it, or the next 'berth apply' undoes all of it"
     )]
     Lingering { source: CheckpointError },
+    #[error(
+        "{} is on {} already, and in use by another host: duplicate address detection failed; take it off there, or here", .at.ip, .at.link
+    )]
+    Useless { at: Placed },
     /// Changed, failed, and then.
     #[error("{fault}")]
     Failed { fault: Box<Fault>, reverted: Box<Reverted> },
@@ -118,7 +122,11 @@ pub fn apply(
     let plan = kernel::plan(kernel, &before, desired)?;
     tell(Event::Planned(&plan));
     if plan.is_empty() {
-        return Ok(plan);
+        // It is there, and of no use: another host has it.
+        return match seen.duplicate.iter().find(|at| manner.verify && names(desired, at)) {
+            Some(at) => Err(ApplyError::Useless { at: at.clone() }),
+            None => Ok(plan),
+        };
     }
     // Nothing of it was refused, or there would be no plan.
     let (wanted, _) = Desired::read(desired);
@@ -137,6 +145,18 @@ pub fn apply(
             Err(ApplyError::Failed { fault: Box::new(fault), reverted: Box::new(reverted) })
         }
     }
+}
+
+/// Does the document ask for this address on this link?
+fn names(desired: &Value, at: &Placed) -> bool {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let is_ip = |address: &Value| {
+        let ip = address["ip"].as_str().and_then(|ip| ip.parse::<std::net::IpAddr>().ok());
+        ip == Some(at.ip)
+    };
+    let interfaces = list(&desired["interfaces"]);
+    let mut of_link = interfaces.iter().filter(|interface| interface["name"] == at.link.as_str());
+    of_link.any(|interface| list(&interface["ipv6"]["address"]).iter().any(is_ip))
 }
 
 /// Whatever an earlier change left is put right first.

@@ -136,6 +136,18 @@ fn an_ipv6_address_that_somebody_has_is_an_error_and_is_undone() {
     assert!(!ground.ip("-6 addr show dev eth0").contains("tentative"));
 }
 
+/// A link that comes up with it is waited for too: its probe begins when the wire is there.
+#[test]
+fn an_ipv6_address_that_somebody_has_is_an_error_on_a_link_that_comes_up() {
+    let (ground, far) = Ground::with_cards(1);
+    far.ip("addr add fd00::1/64 dev far0 nodad");
+    let document = "interfaces: [{name: eth0, state: up, ipv6: {enabled: true, address: [{ip: 'fd00::1', prefix-length: 64}]}}]";
+    for _ in 0..5 {
+        ground.ip("link set eth0 down");
+        ground.apply(document).fails_with("duplicate address detection failed on eth0");
+    }
+}
+
 #[test]
 fn five_hundred_interfaces() {
     let ground = Ground::new();

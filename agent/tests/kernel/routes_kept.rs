@@ -301,3 +301,25 @@ fn recovery_puts_them_back_too() {
     ground.apply("interfaces: [{name: lo, state: up}]").ok();
     assert_same(&before, &whole(&ground));
 }
+
+/// A bridge over the card that the default route leads through by a next hop object: the route goes along, the object
+/// stays where it is.
+#[test]
+fn a_route_by_an_object_moves_to_the_bridge() {
+    let (ground, _far) = node();
+    ground.ip("nexthop add id 7 via 10.0.0.254 dev eth0");
+    ground.ip("route add default nhid 7");
+    ground.ip("nexthop add id 8 via fd00::fe dev eth0");
+    ground.ip("-6 route add default nhid 8");
+    let document = "interfaces:
+- {name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth0}]},
+   ipv4: {enabled: true, address: [{ip: 10.0.0.1, prefix-length: 24}]},
+   ipv6: {enabled: true, address: [{ip: \"fd00::1\", prefix-length: 64}]}}
+";
+    ground.apply(document).ok();
+    for (family, gateway) in [("-4", "10.0.0.254"), ("-6", "fd00::fe")] {
+        let route = ground.ip(&format!("{family} route show default"));
+        assert!(route.contains(&format!("via {gateway} dev br0")), "{route}");
+    }
+    assert_eq!(ground.apply(document).ok(), "nothing to do\n");
+}

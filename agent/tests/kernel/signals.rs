@@ -235,5 +235,6 @@ fn unverified() {
     ground.wait_until("the probe has failed", || ground.ip("-6 addr show dev eth0").contains("dadfailed"));
     assert_eq!(ground.checkpoints(), 0);
     // Asked for once more, with a look: there it is, and it is of no use.
+    ground.apply(SLOW).fails_with("in use by another host");
     assert!(ground.ip("-6 addr show dev eth0").contains("fd00::1"));
 }

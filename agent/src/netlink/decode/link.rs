@@ -33,7 +33,9 @@ pub(in crate::netlink) const INFO_PORT_KIND: u16 = 4;
 pub(in crate::netlink) const INFO_PORT_DATA: u16 = 5;
 
 pub(in crate::netlink) const IFF_UP: u32 = 0x1;
-const IFF_RUNNING: u32 = 0x40;
+/// The wire is there. `IFF_RUNNING` says so later, when whoever looks after operational states has had its turn; probes
+/// begin with this.
+const IFF_LOWER_UP: u32 = 0x1_0000;
 pub(in crate::netlink) const IFF_PROMISC: u32 = 0x100;
 
 const ARPHRD_ETHER: u16 = 1;
@@ -111,7 +113,7 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malfo
     }
     read_switches(attrs, &mut link)?;
     let controller = attrs.u32(IFLA_MASTER);
-    let running = flags & IFF_UP != 0 && flags & IFF_RUNNING != 0;
+    let running = flags & IFF_UP != 0 && flags & IFF_LOWER_UP != 0;
     Ok(Some(SeenLink { index, link, running, controller, lower: lower.filter(|i| *i != 0), data, port }))
 }
 

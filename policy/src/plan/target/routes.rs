@@ -46,6 +46,10 @@ impl Merge<'_> {
                     moved = true;
                 }
             }
+            // A next hop object stays where it is; the route's way is then its own.
+            if moved {
+                route.object = None;
+            }
             let family = route.family();
             let before = route.next_hops.len();
             route.next_hops.retain(|hop| self.usable(&hop.dev, family));
