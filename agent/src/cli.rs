@@ -2,7 +2,8 @@
 //!
 //! Owns arguments, what is printed and exit codes: 0 done, 1 refused or failed, 2 used wrongly. Answers go to stdout,
 //! warnings and errors to stderr, an error's whole chain once. `show` looks at this host, `apply`
-//! changes it, `serve` runs the API until it is stopped; the rest works on files: no cluster, no root, nothing is changed.
+//! changes it, `serve`, `controller` and `agent` run until they are stopped, `demo` shows it all; the rest works on files: no
+//! cluster, no root, nothing is changed.
 
 mod agent;
 mod apply;
@@ -46,6 +47,8 @@ Examples:
   berth pool explain -f pool.yaml
   berth crds | kubectl apply -f -
   berth serve --state-dir /var/lib/berth/api
+  berth agent --node node01
+  berth demo
 
 A file argument of '-' is standard input.
 Exit codes: 0 done, 1 refused or failed, 2 used wrongly.";

@@ -19,17 +19,20 @@ mod register;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
-use policy::claim::{Host, NodeName, PolicyName, Time};
+use nix::fcntl::{Flock, FlockArg};
+use policy::claim::{ClaimKey, Host, NodeName, PolicyName, Time};
 use tokio::sync::Notify;
 
 use crate::api::Watched;
@@ -45,6 +48,9 @@ pub use register::Registration;
 
 /// How long to wait after the API was away, or a write was overtaken.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// So often may others write first before a pass is put off.
+const OVERTAKEN: usize = 10;
 
 /// Which host, and where it keeps what.
 #[derive(Clone, Debug)]
@@ -65,6 +71,10 @@ pub enum NodeError {
     Host(#[from] HostError),
     #[error("{0}")]
     Api(#[from] kube::Error),
+    #[error("another agent works with {}: one host has one", .path.display())]
+    Busy { path: PathBuf },
+    #[error("can't use the state directory {}", .path.display())]
+    Folder { path: PathBuf, source: std::io::Error },
 }
 
 /// The agent of one host.
@@ -83,6 +93,13 @@ pub struct Agent {
     refreshed: Option<String>,
     stopping: Arc<AtomicBool>,
     register: Option<Registration>,
+    /// Whether its Node was registered, where it is this agent's to do so: before, that there is none means nothing.
+    registered: Arc<AtomicBool>,
+    /// Questions that had no answer, and when they may be asked again.
+    unanswered: BTreeMap<ClaimKey, Instant>,
+    /// Policies whose enactment's name is another node's, and until when they are left alone.
+    taken: BTreeMap<PolicyName, Instant>,
+    _lock: Flock<File>,
 }
 
 /// What is watched.
@@ -126,6 +143,11 @@ impl Objects {
         }
     }
 
+    /// Before each has been read once, what is not there is not known not to be.
+    fn are_read(&self) -> bool {
+        self.node.is_read() && self.state.is_read() && self.enactments.is_read() && self.policies.is_read()
+    }
+
     async fn started(&self) {
         self.node.started().await;
         self.state.started().await;
@@ -137,6 +159,7 @@ impl Objects {
 impl Agent {
     /// Opens the host and its journal. Nothing is touched yet.
     pub fn open(client: Client, settings: Settings) -> Result<Self, NodeError> {
+        let lock = locked(&settings.state_dir)?;
         let book = Book::open(&settings.state_dir, &settings.node)?;
         if let Some(aside) = &book.damaged {
             say(&format!("{}: the journal can't be read and is kept at {}", settings.node, aside.display()));
@@ -156,7 +179,11 @@ impl Agent {
             tried: BTreeMap::new(),
             refreshed: None,
             stopping: Arc::default(),
+            registered: Arc::new(AtomicBool::new(settings.register.is_none())),
             register: settings.register,
+            unanswered: BTreeMap::new(),
+            taken: BTreeMap::new(),
+            _lock: lock,
         })
     }
 
@@ -200,28 +227,41 @@ impl Agent {
     /// Registers the Node as soon as the API can be reached, and keeps it.
     fn registered(&self, registration: Registration) -> AbortOnDrop {
         let (client, name) = (self.client.clone(), self.name.to_string());
+        let registered = self.registered.clone();
         AbortOnDrop(tokio::spawn(async move {
             while let Err(error) = registration.register(&client, &name).await {
                 say(&format!("{name}: can't be registered: {error}; trying again"));
                 tokio::time::sleep(AGAIN * 4).await;
             }
+            registered.store(true, Ordering::SeqCst);
             Registration::keep(client, name).await;
         }))
     }
 
     /// Does all there is to do; when to look again, if nothing wakes it before.
     async fn pass(&mut self) -> Result<Option<Time>, NodeError> {
+        let mut overtaken = 0;
         loop {
             if self.stopping.load(Ordering::SeqCst) {
                 return Ok(None);
             }
+            // Whatever it finds, others get their turn: a signal is heard.
+            tokio::task::yield_now().await;
             self.observe().await?;
-            if self.claims().await? {
-                continue;
-            }
+            let wait = match self.claims().await? {
+                act::Did::Something => continue,
+                act::Did::Overtaken => {
+                    overtaken += 1;
+                    if overtaken > OVERTAKEN {
+                        return Ok(Some(now() + 1));
+                    }
+                    continue;
+                }
+                act::Did::Nothing { until } => until,
+            };
             match self.policies().await? {
                 enact::Did::Something => {}
-                enact::Did::Nothing { until } => return Ok(until),
+                enact::Did::Nothing { until } => return Ok([until, wait].into_iter().flatten().min()),
             }
         }
     }
@@ -248,6 +288,16 @@ impl Agent {
             .map(|address| address.ip)
             .collect()
     }
+}
+
+/// One agent per state directory, for as long as it runs.
+fn locked(folder: &Path) -> Result<Flock<File>, NodeError> {
+    let path = folder.join("agent.lock");
+    let wrong = |source| NodeError::Folder { path: folder.to_owned(), source };
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    let mut open = File::options();
+    let file = open.write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(wrong)?;
+    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| NodeError::Busy { path })
 }
 
 struct AbortOnDrop(tokio::task::JoinHandle<()>);

@@ -54,6 +54,10 @@ pub struct NodeNetworkConfigurationEnactmentStatus {
     /// The generation of the policy that this is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_generation: Option<i64>,
+    /// UID of that policy: one re-created under its name is another, and what was captured for the first says nothing of it.
+    #[serde(default, rename = "policyUID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub policy_uid: Option<String>,
     /// Available, Failing, Progressing, Pending, Aborted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,

@@ -9,8 +9,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, pin_mut};
 use kube::api::{ListParams, WatchEvent, WatchParams};
@@ -59,6 +60,7 @@ pub enum Link {
 pub struct Watched<K> {
     objects: Objects<K>,
     link: watch::Receiver<Link>,
+    read: Arc<AtomicBool>,
     _task: Arc<Task>,
 }
 
@@ -80,9 +82,11 @@ where
     pub fn start(api: Api<K>, select: ListParams, tell: impl Fn(Change<K>) + Send + Sync + 'static) -> Self {
         let objects = Objects::default();
         let (link, seen) = watch::channel(Link::Starting);
-        let follow = Follow { api, select, objects: objects.clone(), link, tell: Box::new(tell) };
+        let read = Arc::new(AtomicBool::new(false));
+        let follow =
+            Follow { api, select, objects: objects.clone(), link, read: read.clone(), tell: Box::new(tell) };
         let task = Arc::new(Task(tokio::spawn(follow.run())));
-        Self { objects, link: seen, _task: task }
+        Self { objects, link: seen, read, _task: task }
     }
 
     /// By name; in namespaces by `namespace/name`.
@@ -109,6 +113,11 @@ where
         self.link.borrow().clone()
     }
 
+    /// Has everything been read once? Before, what is not here may well be there.
+    pub fn is_read(&self) -> bool {
+        self.read.load(Ordering::SeqCst)
+    }
+
     /// How the watch stands, to be waited on.
     pub fn links(&self) -> watch::Receiver<Link> {
         self.link.clone()
@@ -131,6 +140,7 @@ struct Follow<K> {
     select: ListParams,
     objects: Objects<K>,
     link: watch::Sender<Link>,
+    read: Arc<AtomicBool>,
     tell: Box<dyn Fn(Change<K>) + Send + Sync>,
 }
 
@@ -155,19 +165,28 @@ where
                 None => match self.list().await {
                     Ok(listed) => {
                         version = Some(listed);
+                        self.read.store(true, Ordering::SeqCst);
                         self.link.send_replace(Link::Current);
                         Ended::Normally
                     }
                     Err(error) => Ended::Failed(error),
                 },
                 Some(mut from) => {
+                    let begun = Instant::now();
                     let ended = self.watch(&mut from, &mut failures).await;
+                    // One that ends as it begins must not be a loop.
+                    if begun.elapsed() < FIRST {
+                        tokio::time::sleep(FIRST).await;
+                    }
                     version = Some(from).filter(|_| !matches!(ended, Ended::Forgotten));
                     ended
                 }
             };
             if let Ended::Failed(error) = ended {
                 self.link.send_replace(Link::Lost(error.to_string()));
+                if failures == 0 {
+                    lost(std::any::type_name::<K>(), &error);
+                }
                 failures += 1;
                 let most = FIRST.saturating_mul(1 << failures.min(10)).min(LONGEST);
                 tokio::time::sleep(FIRST + random::up_to(most)).await;
@@ -241,6 +260,13 @@ where
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Arc<K>>> {
         self.objects.write().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Said once, until it is heard of again.
+fn lost(kind: &str, error: &Error) {
+    use std::io::Write;
+    let kind = kind.rsplit("::").next().unwrap_or(kind);
+    let _ = writeln!(std::io::stderr().lock(), "watch of {kind}: {error}; trying again");
 }
 
 /// Unless a later version is known: what we wrote ourselves is known before the watch tells of what was before it.

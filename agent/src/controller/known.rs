@@ -156,6 +156,11 @@ impl Known {
         self.index().asked.insert(node.clone())
     }
 
+    /// It could not be asked.
+    pub(super) fn unask(&self, node: &NodeName) {
+        self.index().asked.remove(node);
+    }
+
     /// From now on there is work: all of it.
     pub(super) fn begin(&self) {
         let mut index = self.index();
@@ -226,7 +231,7 @@ impl Known {
         let gone = before.filter(|before| now.as_ref().is_none_or(|now| now.uid != before.uid));
         index.witnessed.extend(gone.map(|gone| gone.uid));
         match now {
-            Some(now) => index.nodes.insert(name.clone(), now),
+            Some(now) => index.nodes.insert(name, now),
             None => index.nodes.remove(&name),
         };
         let work = index.everything();

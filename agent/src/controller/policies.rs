@@ -22,7 +22,7 @@ use crate::api::error::{Trouble, trouble};
 
 impl Lead {
     pub(super) async fn policy(&self, name: &PolicyName) -> Result<(), kube::Error> {
-        let Some((object, nodes, parts)) = self.standing(name) else {
+        let Some(Parts { object, nodes, parts }) = self.parts(name) else {
             return Ok(());
         };
         let Some(status) = status(&object, &nodes, &parts) else {
@@ -45,10 +45,7 @@ impl Lead {
     }
 
     /// The policy, the nodes that it selects and that have an agent, and its enactments on live Nodes.
-    fn standing(
-        &self,
-        name: &PolicyName,
-    ) -> Option<(Arc<NodeNetworkConfigurationPolicy>, BTreeMap<NodeName, bool>, Vec<Part>)> {
+    fn parts(&self, name: &PolicyName) -> Option<Parts> {
         let index = self.known.index();
         let object = index.policies.get(name)?.clone();
         let matches = |labels: &BTreeMap<String, String>| {
@@ -67,8 +64,16 @@ impl Lead {
             index.by_policy.get(name).into_iter().flatten().filter_map(|name| index.enactments.get(name));
         let live = parts.filter(|known| index.is_live(&known.claims.node, &known.claims.node_uid));
         let parts = live.map(|known| known.part.clone()).collect();
-        Some((object, nodes, parts))
+        Some(Parts { object, nodes, parts })
     }
+}
+
+/// What a rollout is decided on.
+struct Parts {
+    object: Arc<NodeNetworkConfigurationPolicy>,
+    /// Those that it selects and that have an agent, and whether they are Ready.
+    nodes: BTreeMap<NodeName, bool>,
+    parts: Vec<Part>,
 }
 
 /// The status to write, where it says something new.

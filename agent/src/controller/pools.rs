@@ -256,7 +256,10 @@ impl Lead {
             }
             let label = json!({"metadata": {"labels": {label::FORCE_STATE_REFRESH: random::id()}}});
             let asked = states.patch(node.as_str(), &PatchParams::default(), &Patch::Merge(label)).await;
-            optional(asked)?;
+            if let Err(error) = optional(asked) {
+                self.known.unask(node);
+                return Err(error);
+            }
         }
         Ok(())
     }

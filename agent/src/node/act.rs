@@ -8,27 +8,46 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use policy::claim::{
     self, Action, ClaimKey, Inheritance, Lease, NodeUid, Outcome, PolicyName, Request, RequestId, Seen, Slot,
-    SlotKey,
+    SlotKey, Time,
 };
 use policy::pool::{Barred, Pool, PoolSpec};
 use policy::rollout::Standing;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::{Agent, NodeError, now};
+use super::{Agent, NodeError, now, say};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::random;
 use crate::controller::ledger::{self, Written};
 use crate::records;
 
+/// What one look at the claims came to.
+pub(super) enum Did {
+    Something,
+    /// Somebody else wrote first.
+    Overtaken,
+    Nothing {
+        until: Option<Time>,
+    },
+}
+
+/// How long a question without an answer rests, and up to as long again.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+/// How long a policy is left alone whose enactment's name is another node's.
+const TAKEN: Duration = Duration::from_secs(30);
+
 impl Agent {
-    /// Does the next thing about claims; whether there was one.
-    pub(super) async fn claims(&mut self) -> Result<bool, NodeError> {
+    /// Does the next thing about claims.
+    pub(super) async fn claims(&mut self) -> Result<Did, NodeError> {
         let node = self.node_seen().await;
         let selected = self.selected();
         let policies: BTreeSet<PolicyName> = selected.iter().map(|one| one.name.clone()).collect();
         let wants = self.wants(&selected);
+        // Policies are put on the NIC whole, by what `policy::enact` says of them: those of the journal too, which is all
+        // there is without the API.
+        let waits = policies.iter().chain(self.host.journal.keys().map(|key| &key.policy)).cloned().collect();
         let enactments = self.enactments();
         let nic = self.pooled(&enactments);
         let state = self.objects.state.get(self.name.as_str());
@@ -40,8 +59,7 @@ impl Agent {
             ready: self.is_ready(),
             selected: &policies,
             wants: &wants,
-            // Policies are put on the NIC whole, by what `policy::enact` says of them.
-            waits: &policies,
+            waits: &waits,
             enactments: &enactments,
             state: said.as_ref(),
             refresh: state.as_ref().is_some_and(|state| self.asks_for_report(state)),
@@ -49,13 +67,27 @@ impl Agent {
             fresh_id: &fresh_id,
         });
         let Some(action) = action else {
-            return Ok(false);
+            return Ok(Did::Nothing { until: None });
         };
+        // While a pool is gone or on hold there is no answer: nobody is asked a thousand times for it.
+        if let Action::Confirm { key, .. } | Action::Inherit { key, .. } = &action
+            && self.unanswered.get(key).is_some_and(|at| *at > Instant::now())
+        {
+            return Ok(Did::Nothing { until: Some(now() + ASK_AGAIN.as_secs()) });
+        }
         let Some(outcome) = self.act(&action).await? else {
-            return Ok(true);
+            return Ok(Did::Overtaken);
         };
+        if let Action::Confirm { key, .. } | Action::Inherit { key, .. } = &action {
+            match outcome {
+                Outcome::Backed(false) | Outcome::Asserted => {
+                    self.unanswered.insert(key.clone(), Instant::now() + ASK_AGAIN + random::up_to(ASK_AGAIN))
+                }
+                _ => self.unanswered.remove(key),
+            };
+        }
         self.done(&action, &outcome)?;
-        Ok(true)
+        Ok(Did::Something)
     }
 
     /// Takes in how an action went, and journals what follows from it.
@@ -104,7 +136,7 @@ impl Agent {
                 return self.write_slots(policy, merged(patch)).await;
             }
             Action::RemoveSlot { key } => {
-                return self.write_slots(&key.policy, asks(&key.slot(), None)).await;
+                return self.write_slots(&key.policy, self.removes(key)).await;
             }
             Action::DropEnactment { policy, node_uid } => self.drop_enactment(policy, node_uid).await?,
         }
@@ -165,7 +197,7 @@ impl Agent {
 
     /// Makes an enactment, with the finalizer that keeps it while it holds addresses.
     pub(super) async fn create(
-        &self,
+        &mut self,
         policy: &PolicyName,
         uid: &NodeUid,
         slots: &BTreeMap<SlotKey, Slot>,
@@ -176,7 +208,17 @@ impl Agent {
         let made = match api.create(&PostParams::default(), &object).await {
             Ok(made) => made,
             // Made by us before, or by a namesake: the next look tells.
-            Err(error) if trouble(&error) == Trouble::Exists => return self.reread(policy).await,
+            Err(error) if trouble(&error) == Trouble::Exists => {
+                if self.reread(policy).await? == Whose::Another {
+                    self.taken.insert(policy.clone(), Instant::now() + TAKEN);
+                    say(&format!(
+                        "{}: policy {policy}: enactment {} is another node's: rename the policy, or the node",
+                        self.name,
+                        self.enactment_name(policy)
+                    ));
+                }
+                return Ok(());
+            }
             Err(error) => return Err(error.into()),
         };
         let requests = slots.iter().filter_map(|(key, slot)| Some(asks(key, Some(slot.request.as_ref()?))));
@@ -185,6 +227,21 @@ impl Agent {
         status["conditions"] = json!(conditions);
         self.objects.enactments.note(made);
         self.write_status(policy, status).await.map(drop)
+    }
+
+    /// A patch that removes a slot; of the addresses given those of the pool's other captures stay.
+    fn removes(&self, key: &ClaimKey) -> Value {
+        let own = self.objects.enactments.get(&self.enactment_name(&key.policy));
+        let status = own.and_then(|own| own.status.clone()).unwrap_or_default();
+        let claims = status.ippool.get(key.pool.as_str()).cloned().unwrap_or_default();
+        let others = claims.grants.iter().filter(|(capture, _)| *capture != key.capture.as_str());
+        let left: Vec<&String> = others
+            .flat_map(|(_, grant)| [Some(&grant.address.ip), grant.ipv6.as_ref().map(|second| &second.ip)])
+            .flatten()
+            .collect();
+        let mut patch = asks(&key.slot(), None);
+        patch["ippool"][key.pool.as_str()]["allocated"] = json!(left);
+        patch
     }
 
     async fn write_slots(&self, policy: &PolicyName, status: Value) -> Result<Option<Outcome>, NodeError> {
@@ -213,13 +270,19 @@ impl Agent {
     }
 
     /// What there is now, without waiting for the watch.
-    async fn reread(&self, policy: &PolicyName) -> Result<(), NodeError> {
-        let read = optional(self.enactment_api().get(&self.enactment_name(policy)).await)?;
-        match read {
-            Some(now) => self.objects.enactments.note(now),
-            None => self.objects.enactments.forget(&self.enactment_name(policy)),
+    async fn reread(&self, policy: &PolicyName) -> Result<Whose, NodeError> {
+        let name = self.enactment_name(policy);
+        let Some(now) = optional(self.enactment_api().get(&name).await)? else {
+            self.objects.enactments.forget(&name);
+            return Ok(Whose::Nobodys);
+        };
+        // Both names may contain dots: whose it is, is not said by its own.
+        if !records::enactment::read(&now).is_ok_and(|claims| claims.node == self.name) {
+            self.objects.enactments.forget(&name);
+            return Ok(Whose::Another);
         }
-        Ok(())
+        self.objects.enactments.note(now);
+        Ok(Whose::Ours)
     }
 
     async fn drop_enactment(&self, policy: &PolicyName, uid: &NodeUid) -> Result<(), NodeError> {
@@ -242,13 +305,21 @@ impl Agent {
             Err(error) => Err(error),
         };
         match gone {
-            Ok(()) => self.reread(policy).await,
+            Ok(()) => self.reread(policy).await.map(drop),
             Err(error) => match trouble(&error) {
-                Trouble::NotFound | Trouble::Conflict => self.reread(policy).await,
+                Trouble::NotFound | Trouble::Conflict => self.reread(policy).await.map(drop),
                 _ => Err(error.into()),
             },
         }
     }
+}
+
+/// Whose an enactment is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    Another,
+    Nobodys,
 }
 
 /// A merge patch of a status that sets one request, or removes its slot. What a request no longer has is named.

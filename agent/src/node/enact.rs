@@ -17,6 +17,7 @@ use policy::state::default_port_vlans;
 use policy::template::{Rendered, render};
 use serde_json::{Value, json};
 
+use super::journal::Enacted;
 use super::look::{Selected, captured};
 use super::{Agent, NodeError, now};
 use crate::records;
@@ -57,8 +58,11 @@ struct Outlook {
 impl Agent {
     /// Looks at each policy in name order, and does the first thing there is to do.
     pub(super) async fn policies(&mut self) -> Result<Did, NodeError> {
-        let NodeSeen::Is(uid) = self.node_seen().await else {
-            return self.offline().await;
+        let uid = match self.node_seen().await {
+            NodeSeen::Is(uid) => uid,
+            NodeSeen::Unreachable => return self.offline().await,
+            // Nothing is this host's any more.
+            NodeSeen::Gone => return Ok(Did::Nothing { until: Some(now() + 5) }),
         };
         let selected = self.selected();
         self.forget_unselected(&selected)?;
@@ -83,7 +87,7 @@ impl Agent {
 
     /// Without the API what was last good is kept so.
     async fn offline(&mut self) -> Result<Did, NodeError> {
-        for (policy, desired) in self.book.enacted().clone() {
+        for (policy, desired) in self.book.good() {
             let Some(seen) = self.observation() else { break };
             if plan_document(&seen.state, &desired).is_ok_and(|plan| !plan.is_empty()) {
                 let tried = self.tried.entry(policy.clone()).or_default();
@@ -101,7 +105,7 @@ impl Agent {
     }
 
     fn forget_unselected(&mut self, selected: &[Selected]) -> Result<(), NodeError> {
-        let known: Vec<PolicyName> = self.book.enacted().keys().cloned().collect();
+        let known: Vec<PolicyName> = self.book.enacted().cloned().collect();
         for policy in known.iter().filter(|policy| !selected.iter().any(|one| one.name == **policy)) {
             self.book.write_enacted(policy, None)?;
         }
@@ -123,6 +127,9 @@ impl Agent {
                 Ok(Did::Nothing { until })
             }
             Next::Say { standing, message } => {
+                if standing == Standing::Available {
+                    self.remember(one, &outlook)?;
+                }
                 self.say_standing(one, &outlook, standing, &message).await?;
                 Ok(Did::Something)
             }
@@ -157,7 +164,7 @@ impl Agent {
             Ok(grants) => grants,
             Err(prospect) => return stuck(prospect),
         };
-        let cached = read_cached(&captured(one.enactment.as_deref())).unwrap_or_default();
+        let cached = read_cached(&captured(one)).unwrap_or_default();
         let rendered = match render(doc, &self.current(), &cached, &grants) {
             Ok(rendered) => rendered,
             Err(wrong) => return broken(&wrong.to_string()),
@@ -209,7 +216,7 @@ impl Agent {
     fn view(&self, one: &Selected, outlook: &Outlook, tried: &Tried) -> View {
         let generation = one.object.metadata.generation.unwrap_or_default();
         let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
-        let said = status.map(|status| Said {
+        let said = status.filter(|status| status.policy_uid == one.object.uid()).map(|status| Said {
             generation: status.policy_generation.unwrap_or_default(),
             standing: records::standing::read(&status.conditions),
             message: records::standing::message(&status.conditions).to_owned(),
@@ -249,6 +256,7 @@ impl Agent {
             records::standing::write(standing, &message, &before.conditions, &super::act::timestamp());
         let mut status = json!({
             "policyGeneration": one.object.metadata.generation,
+            "policyUID": one.object.uid(),
             "conditions": conditions,
         });
         if let Some(rendered) = &outlook.rendered {
@@ -298,16 +306,27 @@ impl Agent {
                 tried.repaired_at = now();
                 // The first few at once; then ever more slowly.
                 tried.retry_at = (tried.repairs > 3).then(|| now() + (1 << (tried.repairs - 3).min(5)));
-                Ok(())
+                self.remember(&one, &outlook)
             }
             Ok(_) => {
                 (tried.retry_at, tried.gave_up) = (None, false);
-                self.book.write_enacted(&one.name, Some(&outlook.desired))?;
+                self.remember(&one, &outlook)?;
                 self.say_standing(&one, &outlook, Standing::Available, "").await?;
                 Ok(())
             }
             Err(error) => self.failed(&one, &outlook, view, &error).await,
         }
+    }
+
+    /// Journals a state that is good, with the addresses that it must not be applied without.
+    fn remember(&mut self, one: &Selected, outlook: &Outlook) -> Result<(), NodeError> {
+        let own = self.host.journal.iter().filter(|(key, _)| key.policy == one.name);
+        let held = own.filter_map(|(_, record)| match &record.phase {
+            Phase::Holding(lease) => Some(lease.ips.iter().copied()),
+            Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,
+        });
+        let enacted = Enacted { state: outlook.desired.clone(), ips: held.flatten().collect() };
+        Ok(self.book.write_enacted(&one.name, Some(&enacted))?)
     }
 
     async fn failed(
@@ -317,6 +336,10 @@ impl Agent {
         view: &View,
         error: &super::HostError,
     ) -> Result<(), NodeError> {
+        // Told to stop, it was undone: that is no failure of the policy.
+        if self.stopping.load(std::sync::atomic::Ordering::SeqCst) {
+            return Ok(());
+        }
         let retries = Retries::default();
         let attempts = view.said.as_ref().map_or(0, |said| said.attempts) + 1;
         let why = names::message_apply_failed(self.name.as_str(), "", &whole(error));

@@ -4,11 +4,12 @@
 //! One file, replaced whole and synced. A journal that can't be read is kept aside and treated as lost: its addresses are
 //! found again by the ledger's entries (rule 1). Cost: one write of a few hundred bytes per claim and policy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use policy::claim::{ClaimKey, PolicyName, Record};
+use policy::claim::{ClaimKey, Phase, PolicyName, Record};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -25,7 +26,15 @@ pub(super) struct Journal {
     node: String,
     claims: Vec<(ClaimKey, Record)>,
     /// The last state that was applied, and verified, by policy.
-    enacted: BTreeMap<PolicyName, Value>,
+    enacted: BTreeMap<PolicyName, Enacted>,
+}
+
+/// A state that was good.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Enacted {
+    pub(super) state: Value,
+    /// The pooled addresses in it: without these it must not be applied.
+    pub(super) ips: BTreeSet<IpAddr>,
 }
 
 /// Why there is no journal.
@@ -80,8 +89,26 @@ impl Book {
         self.journal.claims.iter().cloned().collect()
     }
 
-    pub(super) fn enacted(&self) -> &BTreeMap<PolicyName, Value> {
-        &self.journal.enacted
+    /// What may be applied without the API: states whose every pooled address is held.
+    pub(super) fn good(&self) -> Vec<(PolicyName, Value)> {
+        let held: BTreeSet<(&PolicyName, IpAddr)> = self
+            .journal
+            .claims
+            .iter()
+            .filter_map(|(key, record)| match &record.phase {
+                Phase::Holding(lease) => Some(lease.ips.iter().map(|ip| (&key.policy, *ip))),
+                Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,
+            })
+            .flatten()
+            .collect();
+        let all = self.journal.enacted.iter();
+        all.filter(|(policy, enacted)| enacted.ips.iter().all(|ip| held.contains(&(*policy, *ip))))
+            .map(|(policy, enacted)| (policy.clone(), enacted.state.clone()))
+            .collect()
+    }
+
+    pub(super) fn enacted(&self) -> impl Iterator<Item = &PolicyName> {
+        self.journal.enacted.keys()
     }
 
     /// On disk when this returns.
@@ -91,6 +118,10 @@ impl Book {
         record: Option<&Record>,
     ) -> Result<(), JournalError> {
         let mut next = self.journal.clone();
+        // With a claim that is no longer held goes the state that used it.
+        if !record.is_some_and(|record| matches!(record.phase, Phase::Holding(_))) {
+            next.enacted.remove(&key.policy);
+        }
         next.claims.retain(|(known, _)| known != key);
         next.claims.extend(record.map(|record| (key.clone(), record.clone())));
         self.write(next)
@@ -99,7 +130,7 @@ impl Book {
     pub(super) fn write_enacted(
         &mut self,
         policy: &PolicyName,
-        state: Option<&Value>,
+        state: Option<&Enacted>,
     ) -> Result<(), JournalError> {
         if self.journal.enacted.get(policy) == state {
             return Ok(());
@@ -124,7 +155,7 @@ impl Book {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use policy::claim::{Lease, Phase};
+    use policy::claim::Lease;
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("berth-journal-{name}-{}", std::process::id()));
@@ -142,13 +173,20 @@ mod tests {
     fn what_is_written_is_there_at_the_next_start() {
         let folder = folder("kept");
         let (key, record) = claim();
-        let state = serde_json::json!({"interfaces": []});
+        let ips = BTreeSet::from(["10.0.0.1".parse().unwrap()]);
+        let state = Enacted { state: serde_json::json!({"interfaces": []}), ips };
         let mut book = Book::open(&folder, "node").unwrap();
         book.write_claim(&key, Some(&record)).unwrap();
         book.write_enacted(&"p".into(), Some(&state)).unwrap();
         let again = Book::open(&folder, "node").unwrap();
         assert_eq!(again.claims(), [(key.clone(), record)].into());
-        assert_eq!(again.enacted()[&"p".into()], state);
+        assert_eq!(again.good(), [("p".into(), state.state)]);
+        // Let go: what used it is not put back, whatever happens next.
+        let (_, mut record) = claim();
+        record.phase = Phase::Releasing;
+        book.write_claim(&key, Some(&record)).unwrap();
+        let after = Book::open(&folder, "node").unwrap();
+        assert!(after.good().is_empty() && after.enacted().next().is_none());
         book.write_claim(&key, None).unwrap();
         assert!(Book::open(&folder, "node").unwrap().claims().is_empty());
         assert!(matches!(Book::open(&folder, "other"), Err(JournalError::Another { .. })));

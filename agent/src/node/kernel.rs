@@ -115,15 +115,20 @@ impl Kernel {
     /// Takes these addresses off whatever link has them.
     pub(super) async fn remove(&self, ips: BTreeSet<IpAddr>) -> Result<(), HostError> {
         self.ask(move |live| {
-            let seen = live.observe()?;
-            let mut steps = Vec::new();
-            for link in seen.state.links.values() {
-                let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
-                for address in addresses.filter(|address| ips.contains(&address.ip)) {
-                    steps.push(Step::DeleteAddress { link: link.name.clone(), address: address.clone() });
-                }
+            // One at a time: a primary may take its secondaries along.
+            loop {
+                let seen = live.observe()?;
+                let all = seen.state.links.values().flat_map(|link| {
+                    let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
+                    addresses.map(move |address| (link, address))
+                });
+                let Some((link, address)) = all.into_iter().find(|(_, address)| ips.contains(&address.ip))
+                else {
+                    return Ok(());
+                };
+                let step = Step::DeleteAddress { link: link.name.clone(), address: address.clone() };
+                live.apply(&[step], &mut |_| true).map_err(|failed| HostError::Remove(failed.to_string()))?;
             }
-            live.apply(&steps, &mut |_| true).map_err(|failed| HostError::Remove(failed.to_string()))
         })
         .await
     }

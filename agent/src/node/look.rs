@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use kube::ResourceExt;
@@ -30,7 +32,7 @@ pub(super) struct Selected {
 impl Agent {
     /// Is there a Node for this host, as far as the API server says? That it is gone is asked, not concluded.
     pub(super) async fn node_seen(&self) -> NodeSeen {
-        if self.objects.node.link() != Link::Current {
+        if self.objects.node.link() != Link::Current || !self.objects.are_read() {
             return NodeSeen::Unreachable;
         }
         if let Some(node) = self.objects.node.get(self.name.as_str()) {
@@ -38,9 +40,14 @@ impl Agent {
         }
         let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(self.client.clone());
         match optional(nodes.get(self.name.as_str()).await) {
-            Ok(Some(node)) => NodeSeen::Is(node.uid().unwrap_or_default().as_str().into()),
-            Ok(None) => NodeSeen::Gone,
-            Err(_) => NodeSeen::Unreachable,
+            // Its labels decide which policies select it, so it is kept before anything is decided.
+            Ok(Some(node)) => {
+                let uid = node.uid().unwrap_or_default();
+                self.objects.node.note(node);
+                NodeSeen::Is(uid.as_str().into())
+            }
+            Ok(None) if self.registered.load(Ordering::SeqCst) => NodeSeen::Gone,
+            Ok(None) | Err(_) => NodeSeen::Unreachable,
         }
     }
 
@@ -59,7 +66,12 @@ impl Agent {
             object.metadata.deletion_timestamp.is_none()
                 && object.spec.node_selector.iter().all(|(key, value)| node.labels().get(key) == Some(value))
         };
-        let policies = self.objects.policies.all().into_iter().filter(|object| matches(object));
+        let taken = |object: &NodeNetworkConfigurationPolicy| {
+            let until = self.taken.get(&PolicyName::new(object.name_any()));
+            until.is_some_and(|until| *until > Instant::now())
+        };
+        let policies =
+            self.objects.policies.all().into_iter().filter(|object| matches(object) && !taken(object));
         policies.map(|object| self.select(object)).collect()
     }
 
@@ -111,7 +123,7 @@ impl Agent {
     /// What is wrong with a policy before it has any address, besides that it has none.
     pub(super) fn ungranted(&self, one: &Selected) -> Option<String> {
         let doc = one.doc.as_ref().ok()?;
-        let cached = read_cached(&captured(one.enactment.as_deref())).unwrap_or_default();
+        let cached = read_cached(&captured(one)).unwrap_or_default();
         match render(doc, &self.current(), &cached, &Grants::new()) {
             Ok(_) => None,
             Err(wrong) if wrong.only_missing_grants() => None,
@@ -150,8 +162,9 @@ impl Agent {
     }
 }
 
-/// `status.capturedStates` of an enactment.
-pub(super) fn captured(enactment: Option<&NodeNetworkConfigurationEnactment>) -> Value {
-    let status = enactment.and_then(|own| own.status.as_ref());
+/// `status.capturedStates` of an enactment, as far as they are of this very policy and not of one that had its name.
+pub(super) fn captured(one: &Selected) -> Value {
+    let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+    let status = status.filter(|status| status.policy_uid == one.object.uid());
     status.and_then(|status| serde_json::to_value(&status.captured_states).ok()).unwrap_or_default()
 }

@@ -9,16 +9,19 @@ use std::time::Duration;
 use agent::node::{Agent, Settings};
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use hyper::http::Request;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tower::ServiceExt;
 
 /// How long anything that is waited for may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Field {
+    api: embedded::Api,
     client: Client,
     controller: JoinHandle<()>,
 }
@@ -34,8 +37,11 @@ pub(crate) struct Host {
     pub(crate) name: String,
     netns: String,
     state_dir: PathBuf,
-    agent: Option<(Box<dyn Fn() + Send>, JoinHandle<()>)>,
+    agent: Option<Working>,
 }
+
+/// How to end an agent, and when it has.
+type Working = (Box<dyn Fn() + Send>, JoinHandle<()>);
 
 impl Drop for Host {
     fn drop(&mut self) {
@@ -76,9 +82,46 @@ fn interface(name: &str, capture: &str) -> Value {
 
 impl Field {
     pub(crate) async fn new() -> Self {
-        let client = embedded::Api::in_memory().client();
+        let api = embedded::Api::in_memory();
+        let client = api.client();
         let controller = tokio::spawn(controller::lead(client.clone()));
-        Self { client, controller }
+        Self { api, client, controller }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The API, but for whatever has this word in its path: that is not to be had.
+    pub(crate) fn client_without(&self, word: &'static str) -> Client {
+        let api = self.api.clone();
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let api = api.clone();
+            async move {
+                let mut request = request;
+                if request.uri().path().contains(word) {
+                    // No such place: as an API server without that kind, or without the right to it, would say.
+                    *request.uri_mut() = "/nowhere".parse().expect("a path");
+                }
+                api.oneshot(request).await
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    pub(crate) async fn label(&self, host: &Host, key: &str, value: &str) {
+        let label = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
+        self.api::<Node>().patch(&host.name, &PatchParams::default(), &label).await.expect("a label");
+    }
+
+    /// The Node is deleted; its host and its agent go on.
+    pub(crate) async fn delete_node(&self, host: &Host) {
+        self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
+    }
+
+    pub(crate) async fn enactment(&self, host: &Host, policy: &str) -> Value {
+        let name = crds::names::enactment_name(&host.name, policy);
+        json!(self.api::<NodeNetworkConfigurationEnactment>().get(&name).await.expect("it is there"))
     }
 
     fn api<K>(&self) -> Api<K>
@@ -138,13 +181,12 @@ impl Field {
     }
 
     pub(crate) fn start(&self, host: &mut Host) {
-        let settings = Settings {
-            node: host.name.clone(),
-            namespace: host.netns.parse().expect("a name"),
-            state_dir: host.state_dir.clone(),
-            register: None,
-        };
-        let mut agent = Agent::open(self.client.clone(), settings).expect("it opens");
+        self.start_with(host, self.client.clone());
+    }
+
+    /// An agent that speaks to this API.
+    pub(crate) fn start_with(&self, host: &mut Host, client: Client) {
+        let mut agent = Agent::open(client, host.settings()).expect("it opens");
         let stop = agent.stop();
         let task = tokio::spawn(async move { agent.run().await.expect("it works") });
         host.agent = Some((Box::new(stop), task));
@@ -220,6 +262,15 @@ impl Field {
 }
 
 impl Host {
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            node: self.name.clone(),
+            namespace: self.netns.parse().expect("a name"),
+            state_dir: self.state_dir.clone(),
+            register: None,
+        }
+    }
+
     #[track_caller]
     pub(crate) fn ip(&self, line: &str) -> String {
         run(Command::new("ip").args(["-n", &self.netns]).args(line.split_whitespace()))

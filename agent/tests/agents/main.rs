@@ -147,3 +147,125 @@ async fn r27_a_restarted_agent_keeps_its_address() {
     let own = field.until_standing(&host, "one", "Available").await;
     assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"], id);
 }
+
+/// An API that nobody answers at.
+fn dead() -> kube::Client {
+    let nowhere = "http://127.0.0.1:9".parse().expect("a place");
+    kube::Client::try_from(kube::Config::new(nowhere)).expect("a client")
+}
+
+/// R27, R111: without the API what the journal says is held comes back, and only that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r27_r111_a_start_without_the_api_is_from_the_journal() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", field::one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let before = host.addresses("eth0");
+    host.stop().await;
+    host.ip(&format!("addr del {} dev eth0", before[0]));
+    field.start_with(&mut host, dead());
+    host.wait_until("as it was", || host.addresses("eth0") == before).await;
+    // And kept so.
+    host.ip(&format!("addr del {} dev eth0", before[0]));
+    host.wait_until("put back", || host.addresses("eth0") == before).await;
+    host.stop().await;
+}
+
+/// Rule 7: a Node deleted while its agent runs. Its address is off for good, also when it is another's by then and the API
+/// goes away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good() {
+    let field = Field::new().await;
+    let range = json!({"cidr": SEEDS, "start": "10.10.10.1", "end": "10.10.10.1"});
+    field.pool("tiny", json!({"range": range, "quarantine": "1s"})).await;
+    let mut first = field.host("node01", 1).await;
+    field.policy("one", field::one_address("tiny")).await;
+    field.until_standing(&first, "one", "Available").await;
+    let second = field.host("node02", 1).await;
+    field.until_standing(&second, "one", "Failing").await;
+    field.delete_node(&first).await;
+    first.wait_until("off", || first.addresses("eth0").is_empty()).await;
+    field.until_standing(&second, "one", "Available").await;
+    assert_eq!(second.addresses("eth0"), ["10.10.10.1/24"]);
+    assert!(first.addresses("eth0").is_empty());
+    // Started anew without the API: nothing is its own.
+    first.stop().await;
+    field.start_with(&mut first, dead());
+    first.ip("link set eth0 mtu 1400");
+    first.stop().await;
+    assert!(first.addresses("eth0").is_empty());
+}
+
+/// Policies that can't be read are not policies that are gone: nothing is released.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_is_not_gone() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", field::one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let before = host.addresses("eth0");
+    for kind in ["policies", "enactments", "networkstates"] {
+        host.stop().await;
+        field.start_with(&mut host, field.client_without(kind));
+        // It works, as far as it can.
+        host.ip(&format!("addr del {} dev eth0", before[0]));
+        host.wait_until("put back", || host.addresses("eth0") == before).await;
+        let own = field.enactment(&host, "one").await;
+        assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"]["address"]["want"], true, "{kind}");
+    }
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_agent_for_one_host_refuses() {
+    let field = Field::new().await;
+    let host = field.host("node01", 1).await;
+    let second = agent::node::Agent::open(field.client(), host.settings());
+    assert!(matches!(second, Err(agent::node::NodeError::Busy { .. })));
+}
+
+/// Node `a` with policy `b.c` and node `a.b` with policy `c` have one name for two enactments: the second leaves the
+/// first's alone, and goes on with the rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_enactment_of_another_node_is_left_alone() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut policy = field::one_address("traffic-1");
+    policy["nodeSelector"] = json!({"only": "first"});
+    let first = field.host("a", 1).await;
+    field.label(&first, "only", "first").await;
+    field.policy("b.c", policy).await;
+    let own = field.until_standing(&first, "b.c", "Available").await;
+    let second = field.host("a.b", 2).await;
+    field.policy("c", field::address_on("traffic-1", "eth0")).await;
+    field.policy("d", field::address_on("traffic-1", "eth1")).await;
+    field.until_standing(&second, "d", "Available").await;
+    let now = field.enactment(&first, "b.c").await;
+    assert_eq!(now["metadata"]["ownerReferences"], own["metadata"]["ownerReferences"]);
+    assert_eq!(now["status"]["ippool"], own["status"]["ippool"]);
+    assert_eq!(first.addresses("eth0").len(), 1);
+}
+
+/// A policy re-created under its name while its agent is away is another: what was captured for the first is not used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn captures_of_a_policy_of_before_are_not_used() {
+    let field = Field::new().await;
+    let mut host = field.host("node01", 2).await;
+    let policy = |card: &str| {
+        json!({"capture": {"nic": format!("interfaces.name == \"{card}\"")}, "desiredState": {"interfaces": [
+            {"name": "{{ capture.nic.interfaces.0.name }}", "type": "veth", "state": "up", "mtu": 1400},
+        ]}})
+    };
+    let mtu = |host: &field::Host, card: &str| host.ip(&format!("link show dev {card}")).contains("mtu 1400");
+    field.policy("cap", policy("eth0")).await;
+    field.until_standing(&host, "cap", "Available").await;
+    assert!(mtu(&host, "eth0"));
+    host.stop().await;
+    field.delete_policy("cap").await;
+    field.policy("cap", policy("eth1")).await;
+    field.start(&mut host);
+    host.wait_until("the other card", || mtu(&host, "eth1")).await;
+}

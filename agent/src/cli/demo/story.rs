@@ -192,7 +192,7 @@ impl<'a> Stage<'a> {
             for (pool, ip) in held {
                 match view::allocations(&self.client, pool).await?.get(ip) {
                     Some((_, true)) if quarantined.insert(ip) => {
-                        say(&format!("  {ip} of {pool} is quarantined"))
+                        say(&format!("  {ip} of {pool} is quarantined"));
                     }
                     None if free.insert(ip) => {
                         say(&format!(
