@@ -1,11 +1,11 @@
 //! The controller: serves claims, takes back what nobody holds, leads rollouts. One at a time, by a Lease.
 //!
-//! Everything it knows it reads from the API at its start and keeps current by watches ([`known`]); it has no store of its
+//! Everything it knows it reads from the API at its start and keeps current by watches (`known`); it has no store of its
 //! own. What is to be written `policy::claim` and `policy::rollout` say; here it is read, written and tried again. It
 //! never touches a host. Being two at once is safe: every write is guarded by what was read.
 //!
 //! Costs: a batch of claims on one pool is one write of that pool, however many they are, and one small patch per
-//! enactment, so many at a time ([`answers::AT_ONCE`]); a pass that finds nothing to do writes nothing.
+//! enactment, so many at a time (`answers::AT_ONCE`); a pass that finds nothing to do writes nothing.
 
 pub(crate) mod answers;
 mod condition;
