@@ -11,6 +11,7 @@ pub mod embedded;
 pub mod host;
 pub mod kernel;
 mod ledger;
+pub mod manifests;
 pub mod netlink;
 pub mod netns;
 pub mod node;

@@ -163,6 +163,8 @@ pub mod label {
     pub const NODE: &str = "nmstate.io/node";
     /// On a state: changing the value makes the agent write it anew.
     pub const FORCE_STATE_REFRESH: &str = "nmstate.io/force-nns-refresh";
+    /// On a pool or policy: it came from a manifest in the directory of a host on its own.
+    pub const FROM_MANIFESTS: &str = "nmstate.io/from-manifests";
     /// The four labels that every written object carries when they are configured.
     pub const APP_COMPONENT: &str = "app.kubernetes.io/component";
     pub const APP_PART_OF: &str = "app.kubernetes.io/part-of";

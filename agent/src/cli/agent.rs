@@ -5,6 +5,10 @@ use std::path::PathBuf;
 use anyhow::Context;
 
 use super::client::{self, Connect};
+use crate::api::lease::Election;
+use crate::controller;
+use crate::embedded::Api;
+use crate::manifests::Manifests;
 use crate::netns::Namespace;
 use crate::node::{Agent, Registration, Settings};
 
@@ -20,9 +24,18 @@ use crate::node::{Agent, Registration, Settings};
 pub(super) struct Args {
     #[command(flatten)]
     connect: Connect,
-    /// The name of this host's Node
-    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
-    node: String,
+    /// The name of this host's Node; with --standalone the hostname, if not given
+    #[arg(long, value_name = "NAME", env = "NODE_NAME", required_unless_present = "standalone")]
+    node: Option<String>,
+    /// A host on its own: API and controller in this process, pools and policies from the manifests in this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "kubeconfig")]
+    standalone: Option<PathBuf>,
+    /// Elect a controller among the agents that have this flag
+    #[arg(long)]
+    with_controller: bool,
+    /// The namespace of the controller's Lease
+    #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "default")]
+    namespace: String,
     /// Work on this network namespace: a name of 'ip netns', or a path
     #[arg(long, value_name = "PATH|NAME")]
     netns: Option<Namespace>,
@@ -33,41 +46,74 @@ pub(super) struct Args {
     #[arg(long)]
     register_node: bool,
     /// Labels of the Node that is registered
-    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', requires = "register_node", value_parser = super::render::label)]
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = super::render::label)]
     node_labels: Vec<(String, String)>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   berth agent --node node01 --kubeconfig /etc/berth/kubeconfig
+  berth agent --standalone /etc/berth/manifests
   berth agent --node blue --netns blue --state-dir /var/lib/berth/blue --kubeconfig kubeconfig";
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     client::runtime()?.block_on(async {
         let mut asked = client::Stop::new()?;
-        let client = args.connect.client().await?;
-        std::fs::create_dir_all(&args.state_dir)
-            .with_context(|| format!("--state-dir {}", args.state_dir.display()))?;
-        let settings = Settings {
-            node: args.node.clone(),
-            namespace: args.netns.clone().unwrap_or_default(),
-            state_dir: args.state_dir.clone(),
-            register: args
-                .register_node
-                .then(|| Registration { labels: args.node_labels.iter().cloned().collect() }),
+        let place = || format!("--state-dir {}", args.state_dir.display());
+        std::fs::create_dir_all(&args.state_dir).with_context(place)?;
+        let node = args.node.clone().unwrap_or_else(client::hostname);
+        let client = match &args.standalone {
+            None => args.connect.client().await?,
+            Some(_) => Api::open(&args.state_dir.join("api")).with_context(place)?.client(),
         };
-        let mut agent = Agent::open(client, settings)?;
+        let mut agent = Agent::open(client.clone(), args.settings(&node))?;
         let stop = agent.stop();
-        client::say(&format!("node {}: at work", args.node));
+        client::say(&format!("node {node}: at work"));
+        client::ready();
         let mut work = std::pin::pin!(agent.run());
+        let mut beside = std::pin::pin!(args.beside(&client, &node));
+        tokio::select! {
+            done = &mut work => return done.map(|()| String::new()).map_err(Into::into),
+            () = &mut beside => {}
+            () = asked.asked() => {}
+        }
+        client::say("stopping");
+        stop();
+        // The API may be in this very process: it goes on until the pass is over.
         tokio::select! {
             done = &mut work => done?,
-            () = asked.asked() => {
-                client::say("stopping");
-                stop();
-                work.await?;
-            }
+            () = &mut beside => {}
         }
         Ok(String::new())
     })
+}
+
+impl Args {
+    fn settings(&self, node: &str) -> Settings {
+        let registers = self.register_node || self.standalone.is_some();
+        Settings {
+            node: node.to_owned(),
+            namespace: self.netns.clone().unwrap_or_default(),
+            state_dir: self.state_dir.clone(),
+            register: registers.then(|| Registration { labels: self.node_labels.iter().cloned().collect() }),
+        }
+    }
+
+    /// What else this process does, for as long as it runs.
+    async fn beside(&self, client: &kube::Client, node: &str) {
+        let lead = async {
+            if self.with_controller || self.standalone.is_some() {
+                let name = crds::names::lease::CONTROLLER;
+                let election = Election::new(client, &self.namespace, name, node);
+                election.lead(|| controller::lead(client.clone())).await;
+            }
+        };
+        let follow = async {
+            if let Some(folder) = &self.standalone {
+                Manifests::new(folder, client.clone()).follow(client::say).await;
+            }
+        };
+        tokio::join!(lead, follow);
+        std::future::pending::<()>().await;
+    }
 }

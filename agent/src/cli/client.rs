@@ -60,3 +60,18 @@ pub(super) fn say(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
+
+/// This host's name, as a Node may have it.
+pub(super) fn hostname() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_lowercase();
+    if crds::text::is_dns_subdomain(&name) { name } else { "berth".to_owned() }
+}
+
+/// Tells systemd, where it started this and asked to be told (`Type=notify`). Where it can't be told, it finds out.
+pub(super) fn ready() {
+    if let Some(socket) = std::env::var_os("NOTIFY_SOCKET")
+        && let Ok(sender) = std::os::unix::net::UnixDatagram::unbound()
+    {
+        let _ = sender.send_to(b"READY=1", socket);
+    }
+}

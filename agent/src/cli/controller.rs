@@ -1,7 +1,5 @@
 //! `berth controller`: serve claims and lead rollouts, one at a time among those that run.
 
-use anyhow::Context;
-
 use super::client::{self, Connect};
 use crate::api::lease::Election;
 use crate::{api, controller};
@@ -29,7 +27,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     client::runtime()?.block_on(async {
         let mut asked = client::Stop::new()?;
         let client = args.connect.client().await?;
-        let identity = format!("{}-{}", hostname(), &api::random::id()[..8]);
+        let identity = format!("{}-{}", client::hostname(), &api::random::id()[..8]);
         let (name, namespace) = (crds::names::lease::CONTROLLER, args.namespace.as_str());
         let election = Election::new(&client, namespace, name, &identity);
         client::say(&format!("{identity}: waiting for Lease {namespace}/{name}"));
@@ -45,11 +43,4 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         Election::release(&client, namespace, name, &identity).await;
         Ok(String::new())
     })
-}
-
-fn hostname() -> String {
-    let read =
-        std::fs::read_to_string("/proc/sys/kernel/hostname").context("no hostname").unwrap_or_default();
-    let name = read.trim();
-    if name.is_empty() { "berth".to_owned() } else { name.to_owned() }
 }

@@ -9,6 +9,7 @@
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 use nix::errno::Errno;
@@ -42,6 +43,8 @@ pub(crate) const WINDOW: usize = 64;
 const PATIENCE: i64 = 10;
 /// Dumps of a table that somebody keeps changing: this many times, then it is said.
 const DUMP_TRIES: usize = 20;
+/// How much longer is waited before each further try.
+const DUMP_PAUSE: Duration = Duration::from_millis(10);
 
 /// The kernel said no.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +169,9 @@ impl<W: Wire> Socket<W> {
         message: &Message,
         mut read: impl FnMut(&Frame<'_>) -> Result<Option<T>, Malformed>,
     ) -> Result<Dumped<T>, NetlinkError> {
-        for _ in 0..DUMP_TRIES {
+        for tried in 0..DUMP_TRIES {
+            // A storm passes; asking faster than it blows doesn't help. Two seconds in all.
+            std::thread::sleep(DUMP_PAUSE * u32::try_from(tried).unwrap_or(u32::MAX));
             let mut dumped = Dumped { items: Vec::new(), unreadable: 0 };
             let steady = self.dump_once(message.clone(), |frame| match read(frame) {
                 Ok(item) => dumped.items.extend(item),

@@ -86,3 +86,13 @@ fn rules_that_differ_only_in_who_made_them() {
     ground.apply(absent).ok();
     assert!(!ground.ip("rule").contains("1000:"), "{}", ground.ip("rule"));
 }
+
+/// There for good and never sent from: deprecated comes back deprecated.
+#[test]
+fn a_deprecated_address_stays_so() {
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("addr add fd00::1/64 dev eth0 nodad");
+    ground.ip("addr add fd00::2/64 dev eth0 nodad preferred_lft 0");
+    assert!(ground.dump().contains("deprecated"));
+    fails_and_changes_nothing(&ground, "interfaces: [{name: eth0, state: down}]\n");
+}

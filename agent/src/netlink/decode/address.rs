@@ -28,6 +28,9 @@ const SCOPE_HOST: u8 = 254;
 /// A lifetime without end.
 pub(in crate::netlink) const FOREVER: u32 = u32::MAX;
 
+/// No longer preferred, valid without end.
+const DEPRECATED: [u8; 4] = [0; 4];
+
 /// Where an address stands in duplicate address detection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::netlink) enum Probe {
@@ -63,6 +66,9 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenAddress>, Ma
         let (preferred, valid) = (preferred.ok_or(Malformed)?, valid.ok_or(Malformed)?);
         address.lifetime = (valid != FOREVER).then_some(Lifetime { valid, preferred });
     }
+    let deprecated = attrs.get(IFA_CACHEINFO).is_some_and(|info| {
+        read_u32(info.payload, 0) == Some(0) && read_u32(info.payload, 4) == Some(FOREVER)
+    });
     address.protocol = attrs.get(IFA_PROTO).and_then(Attr::u8).map(AddressProtocol);
     let flags = attrs.u32(IFA_FLAGS).unwrap_or(u32::from(*short));
     let probe = match (flags & DAD_FAILED != 0, flags & TENTATIVE != 0) {
@@ -71,6 +77,10 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenAddress>, Ma
         (false, false) => Probe::Passed,
     };
     address.raw = raw(attrs, ip, flags & ASKED_FOR);
+    // There for good, and never sent from: somebody has set that.
+    if deprecated {
+        address.raw.0.push((IFA_CACHEINFO, DEPRECATED.to_vec()));
+    }
     let scope = *payload.get(3).ok_or(Malformed)?;
     if scope != usual_scope(ip) {
         address.raw.0.push((SCOPE, vec![scope]));

@@ -40,7 +40,7 @@ impl Encoder<'_> {
             return Ok(message);
         }
         for (number, bytes) in
-            address.raw.0.iter().filter(|(number, _)| ![IFA_ADDRESS, SCOPE].contains(number))
+            address.raw.0.iter().filter(|(number, _)| ![IFA_ADDRESS, IFA_CACHEINFO, SCOPE].contains(number))
         {
             message.attr(*number, bytes);
         }
@@ -53,7 +53,9 @@ impl Encoder<'_> {
         if let Some(protocol) = address.protocol {
             message.u8(IFA_PROTO, protocol.0);
         }
-        let (preferred, valid) = address.lifetime.map_or((FOREVER, FOREVER), |l| (l.preferred, l.valid));
+        let deprecated = address.raw.0.iter().any(|(number, _)| *number == IFA_CACHEINFO);
+        let forever = if deprecated { 0 } else { FOREVER };
+        let (preferred, valid) = address.lifetime.map_or((forever, FOREVER), |l| (l.preferred, l.valid));
         let mut info = [0; 16];
         info[..4].copy_from_slice(&preferred.to_ne_bytes());
         info[4..8].copy_from_slice(&valid.to_ne_bytes());
