@@ -1,7 +1,7 @@
 //! A network namespace for a test: made with it, gone with it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -55,6 +55,14 @@ pub(crate) fn run(command: &mut Command, stdin: &str) -> Ran {
 pub(crate) fn berth() -> PathBuf {
     let built = PathBuf::from(env!("CARGO_BIN_EXE_berth"));
     if built.exists() { built } else { PathBuf::from("/tests/berth") }
+}
+
+/// A program that ignores no signal, whatever the one that started the tests does: in the background of a shell, or under
+/// `nohup`, some are ignored, and that is handed down.
+pub(crate) fn unignored(program: &Path) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal=INT,TERM,HUP").arg(program);
+    command
 }
 
 /// A namespace.
@@ -169,7 +177,7 @@ impl Ground {
 
     /// `berth apply` of a document on its standard input, left running.
     pub(crate) fn start_apply(&self, document: &str, args: &[&str]) -> Child {
-        let mut child = Command::new(berth())
+        let mut child = unignored(&berth())
             .args(["apply", "-f", "-", "--netns", &self.name, "--state-dir"])
             .arg(&self.state_dir)
             .args(args)

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::dump::assert_same;
-use crate::ground::{Ground, berth, run};
+use crate::ground::{Ground, berth, run, unignored};
 
 const SIGNALS: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
 /// Its probe takes long where `dad_transmits` says so: there is time.
@@ -84,7 +85,7 @@ fn interrupted_while_observing_it_ends_at_once() {
     }
     // Who only looks is ended as any other program is.
     pipe(&ground);
-    let mut show = Command::new(berth());
+    let mut show = unignored(&berth());
     show.args(["show", "--netns", &ground.name]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = show.spawn().unwrap();
     kill(pid(&child), Signal::SIGTERM).unwrap();
@@ -105,7 +106,7 @@ fn a_signal_that_is_ignored_stays_ignored() {
         ground.name,
         ground.state_dir.display()
     );
-    let mut shell = Command::new("sh");
+    let mut shell = unignored(Path::new("sh"));
     shell.args(["-c", &line]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = shell.spawn().unwrap();
     // All are, for the instant in which a thread is made.
