@@ -4,7 +4,7 @@
 //! deleted. A file that can't be read, or an object that is refused, is said with its name, changes nothing and deletes
 //! nothing: as long as any file is broken, all that is there stays. Status is the API's, never a file's.
 //!
-//! Cost: a look at the directory's names and times every [`LOOK`]; the API is asked only when those changed.
+//! Cost: a look at the directory's names and times every second; the API is asked only when those changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
