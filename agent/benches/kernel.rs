@@ -106,6 +106,10 @@ impl Ground {
             let line = format!("link add v{} type veth peer name v{}", 2 * pair, 2 * pair + 1);
             run("ip", &[&["-n", &ground.name], line.split(' ').collect::<Vec<_>>().as_slice()].concat())?;
         }
+        // The other end of an odd one is in no document; while it is down, nmstatectl doesn't take this end for up.
+        if number % 2 == 1 {
+            run("ip", &["-n", &ground.name, "link", "set", &format!("v{number}"), "up"])?;
+        }
         Ok(ground)
     }
 }
