@@ -6,7 +6,9 @@
 
 pub mod error;
 pub mod lease;
+pub mod list;
 pub mod random;
+pub mod task;
 pub mod watched;
 
 pub use watched::{Change, Link, Watched};

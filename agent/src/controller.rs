@@ -28,6 +28,7 @@ use kube::Client;
 use kube::api::{Api, ListParams};
 
 use crate::api::{Link, Watched};
+use crate::telemetry::say;
 use known::{Known, Work};
 
 /// How long to wait after a pass that failed: the API is away, or too much was going on.
@@ -139,10 +140,4 @@ impl Lead {
 /// What went wrong and is tried again.
 fn tell(what: &str, error: &kube::Error) {
     say(&format!("{what}: {error}; trying again"));
-}
-
-/// Nobody listening is no reason to stop.
-fn say(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -6,6 +6,7 @@
 pub mod api;
 pub mod checkpoint;
 pub mod cli;
+mod clock;
 pub mod controller;
 pub mod embedded;
 pub mod host;
@@ -17,5 +18,6 @@ pub mod netns;
 pub mod node;
 mod pools;
 pub mod records;
+mod telemetry;
 pub mod transaction;
 mod yaml;

@@ -33,11 +33,15 @@ use kube::Client;
 use kube::api::{Api, ListParams};
 use nix::fcntl::{Flock, FlockArg};
 use policy::claim::{ClaimKey, Host, NodeName, PolicyName, Time};
+use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::api::Watched;
+use crate::api::task::Task;
+use crate::clock::now;
 use crate::netlink::Observation;
 use crate::netns::Namespace;
+use crate::telemetry::say;
 use enact::Tried;
 use journal::Book;
 use kernel::Kernel;
@@ -87,7 +91,7 @@ pub struct Agent {
     objects: Objects,
     woken: Arc<Woken>,
     /// What the kernel was last seen to be, and at which count of its changes.
-    seen: Option<(u64, Observation)>,
+    seen: Option<Sight>,
     tried: BTreeMap<PolicyName, Tried>,
     /// What was asked for by the label that asks for a report, when this agent last reported.
     refreshed: Option<String>,
@@ -100,6 +104,15 @@ pub struct Agent {
     /// Policies whose enactment's name is another node's, and until when they are left alone.
     taken: BTreeMap<PolicyName, Instant>,
     _lock: Flock<File>,
+}
+
+/// What the kernel was seen to be.
+struct Sight {
+    /// How many changes it had told of by then.
+    count: u64,
+    observation: Observation,
+    /// The same in nmstate's form: captures look at it, policy by policy.
+    current: Value,
 }
 
 /// What is watched.
@@ -225,17 +238,17 @@ impl Agent {
     }
 
     /// Registers the Node as soon as the API can be reached, and keeps it.
-    fn registered(&self, registration: Registration) -> AbortOnDrop {
+    fn registered(&self, registration: Registration) -> Task {
         let (client, name) = (self.client.clone(), self.name.to_string());
         let registered = self.registered.clone();
-        AbortOnDrop(tokio::spawn(async move {
+        Task::spawn(async move {
             while let Err(error) = registration.register(&client, &name).await {
                 say(&format!("{name}: can't be registered: {error}; trying again"));
                 tokio::time::sleep(AGAIN * 4).await;
             }
             registered.store(true, Ordering::SeqCst);
             Registration::keep(client, name).await;
-        }))
+        })
     }
 
     /// Does all there is to do; when to look again, if nothing wakes it before.
@@ -269,15 +282,16 @@ impl Agent {
     /// Looks at the kernel, if it changed since.
     async fn observe(&mut self) -> Result<(), NodeError> {
         let count = self.woken.kernel.load(Ordering::SeqCst);
-        if self.seen.as_ref().is_none_or(|(then, _)| *then != count) {
-            let seen = self.kernel.observe().await?;
-            self.seen = Some((count, seen));
+        if self.seen.as_ref().is_none_or(|seen| seen.count != count) {
+            let observation = self.kernel.observe().await?;
+            let current = observation.state.to_value();
+            self.seen = Some(Sight { count, observation, current });
         }
         Ok(())
     }
 
     fn observation(&self) -> Option<&Observation> {
-        self.seen.as_ref().map(|(_, seen)| seen)
+        self.seen.as_ref().map(|seen| &seen.observation)
     }
 
     /// Every address on a NIC.
@@ -298,23 +312,4 @@ fn locked(folder: &Path) -> Result<Flock<File>, NodeError> {
     let mut open = File::options();
     let file = open.write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(wrong)?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| NodeError::Busy { path })
-}
-
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map(|since| since.as_secs()).unwrap_or_default()
-}
-
-/// Nobody listening is no reason to stop.
-fn say(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

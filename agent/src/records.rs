@@ -10,6 +10,7 @@
 //!
 //! Cost: linear in the object.
 
+pub mod condition;
 pub mod enactment;
 mod entry;
 mod lease;

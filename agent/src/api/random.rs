@@ -17,7 +17,9 @@ pub fn up_to(most: Duration) -> Duration {
     most.mul_f64(share)
 }
 
-fn bytes<const N: usize>() -> [u8; N] {
+/// # Panics
+/// Where the system has none to give: there is nothing sensible left to do.
+pub fn bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     read.expect("/dev/urandom can be read");

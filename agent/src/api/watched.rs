@@ -18,12 +18,11 @@ use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Error, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
-use super::random;
+use super::task::Task;
+use super::{list, random};
+use crate::telemetry::say;
 
-/// How many objects a page of a list has.
-const PAGE: u32 = 500;
 /// How long to wait after a first failure, and at most.
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(10);
@@ -66,14 +65,6 @@ pub struct Watched<K> {
 
 type Objects<K> = Arc<RwLock<BTreeMap<String, Arc<K>>>>;
 
-struct Task(JoinHandle<()>);
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 impl<K> Watched<K>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
@@ -85,7 +76,7 @@ where
         let read = Arc::new(AtomicBool::new(false));
         let follow =
             Follow { api, select, objects: objects.clone(), link, read: read.clone(), tell: Box::new(tell) };
-        let task = Arc::new(Task(tokio::spawn(follow.run())));
+        let task = Arc::new(Task::spawn(follow.run()));
         Self { objects, link: seen, read, _task: task }
     }
 
@@ -196,16 +187,9 @@ where
 
     /// Reads everything; the version to watch from.
     async fn list(&self) -> Result<String, Error> {
-        let mut select = self.select.clone().limit(PAGE);
-        let mut found = BTreeMap::new();
-        let version = loop {
-            let page = self.api.list(&select).await?;
-            found.extend(page.items.into_iter().map(|object| (name(&object), Arc::new(object))));
-            match page.metadata.continue_.filter(|token| !token.is_empty()) {
-                Some(token) => select.continue_token = Some(token),
-                None => break page.metadata.resource_version.unwrap_or_default(),
-            }
-        };
+        let (found, version) = list::all(&self.api, &self.select).await?;
+        let found: BTreeMap<String, Arc<K>> =
+            found.into_iter().map(|object| (name(&object), Arc::new(object))).collect();
         let before = std::mem::replace(&mut *self.write(), found.clone());
         for (name, object) in &found {
             let known = before.get(name);
@@ -264,9 +248,8 @@ where
 
 /// Said once, until it is heard of again.
 fn lost(kind: &str, error: &Error) {
-    use std::io::Write;
     let kind = kind.rsplit("::").next().unwrap_or(kind);
-    let _ = writeln!(std::io::stderr().lock(), "watch of {kind}: {error}; trying again");
+    say(&format!("watch of {kind}: {error}; trying again"));
 }
 
 /// Unless a later version is known: what we wrote ourselves is known before the watch tells of what was before it.

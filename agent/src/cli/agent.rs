@@ -11,6 +11,7 @@ use crate::embedded::Api;
 use crate::manifests::Manifests;
 use crate::netns::Namespace;
 use crate::node::{Agent, Registration, Settings};
+use crate::telemetry::say;
 
 /// Give this host its addresses, and keep its network as its policies say
 ///
@@ -68,7 +69,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         };
         let mut agent = Agent::open(client.clone(), args.settings(&node))?;
         let stop = agent.stop();
-        client::say(&format!("node {node}: at work"));
+        say(&format!("node {node}: at work"));
         client::ready();
         let mut work = std::pin::pin!(agent.run());
         let mut beside = std::pin::pin!(args.beside(&client, &node));
@@ -77,7 +78,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
             () = &mut beside => {}
             () = asked.asked() => {}
         }
-        client::say("stopping");
+        say("stopping");
         stop();
         // The API may be in this very process: it goes on until the pass is over.
         tokio::select! {
@@ -110,7 +111,7 @@ impl Args {
         };
         let follow = async {
             if let Some(folder) = &self.standalone {
-                Manifests::new(folder, client.clone()).follow(client::say).await;
+                Manifests::new(folder, client.clone()).follow(say).await;
             }
         };
         tokio::join!(lead, follow);

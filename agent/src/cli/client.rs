@@ -55,12 +55,6 @@ impl Stop {
     }
 }
 
-/// Progress goes to stderr. Nobody listening is no reason to stop.
-pub(super) fn say(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
 /// This host's name, as a Node may have it.
 pub(super) fn hostname() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_lowercase();

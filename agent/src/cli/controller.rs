@@ -2,6 +2,7 @@
 
 use super::client::{self, Connect};
 use crate::api::lease::Election;
+use crate::telemetry::say;
 use crate::{api, controller};
 
 /// Serve claims, take back what nobody holds, lead rollouts
@@ -30,16 +31,16 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         let identity = format!("{}-{}", client::hostname(), &api::random::id()[..8]);
         let (name, namespace) = (crds::names::lease::CONTROLLER, args.namespace.as_str());
         let election = Election::new(&client, namespace, name, &identity);
-        client::say(&format!("{identity}: waiting for Lease {namespace}/{name}"));
+        say(&format!("{identity}: waiting for Lease {namespace}/{name}"));
         let lead = || {
-            client::say(&format!("{identity}: leads"));
+            say(&format!("{identity}: leads"));
             controller::lead(client.clone())
         };
         tokio::select! {
             () = election.lead(lead) => {}
             () = asked.asked() => {}
         }
-        client::say("stopping");
+        say("stopping");
         Election::release(&client, namespace, name, &identity).await;
         Ok(String::new())
     })

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use serde_json::Value;
 
+use crate::telemetry::say;
 use crate::yaml;
 
 /// The form of a document.
@@ -71,9 +72,4 @@ pub(super) fn error(error: &anyhow::Error) {
 /// A last word after an error, as clap has it.
 pub(super) fn hint(text: &str) {
     say(&format!("\n{text}"));
-}
-
-/// Nobody listening on stderr is no reason to fail otherwise than we do already.
-fn say(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -5,10 +5,9 @@ mod kubeconfig;
 mod pki;
 
 use std::convert::Infallible;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::Subcommand;
@@ -21,10 +20,12 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::{Service, ServiceExt as _};
 
+use crate::clock::now;
 use crate::embedded::listen::{Address, Listener, Place};
 use crate::embedded::revoked::FILE as REVOKED;
 use crate::embedded::tls::{Tls, TlsFiles};
 use crate::embedded::{Answer, Api};
+use crate::telemetry::say;
 
 /// Serve the Kubernetes API where there is no cluster
 ///
@@ -271,15 +272,6 @@ fn more_files() {
         // Fewer connections then; each listener says what it can't take.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
-}
-
-/// Progress goes to stderr, as errors do: there is no answer to print. Nobody listening is no reason to stop.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
-}
-
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map(|now| now.as_secs()).unwrap_or_default()
 }
 
 /// `2027-11-16`.

@@ -6,6 +6,8 @@ use crds::{Condition, NodeIPPoolStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as Timestamp;
 use policy::claim::{EntryState, Ledger, QuarantineReason, Time};
 
+use crate::records::condition::renewed;
+
 /// What to say of a pool with this ledger and these counts. `overlaps`: another pool that has addresses of it.
 pub(super) fn of(
     ledger: &Ledger,
@@ -14,20 +16,7 @@ pub(super) fn of(
     now: &Timestamp,
 ) -> Vec<Condition> {
     let (word, reason, message) = verdict(ledger, status, overlaps);
-    let before = status.conditions.iter().find(|old| old.type_ == AVAILABLE);
-    let since = before.filter(|old| old.status == word).and_then(|old| old.last_transition_time.clone());
-    let same = before.filter(|old| old.status == word && old.reason == reason && old.message == message);
-    vec![Condition {
-        type_: AVAILABLE.to_owned(),
-        status: word.to_owned(),
-        reason: reason.to_owned(),
-        message,
-        // Time that passes is no news.
-        last_heartbeat_time: same
-            .and_then(|old| old.last_heartbeat_time.clone())
-            .or_else(|| Some(now.clone())),
-        last_transition_time: since.or_else(|| Some(now.clone())),
-    }]
+    vec![renewed(AVAILABLE, word, reason, message, &status.conditions, now)]
 }
 
 fn verdict(

@@ -14,6 +14,7 @@ use serde_json::json;
 use super::Lead;
 use super::known::Work;
 use crate::api::error::{Trouble, optional, trouble};
+use crate::clock::now;
 use crate::records;
 
 /// Where there is no pool that says otherwise.
@@ -39,8 +40,7 @@ impl Lead {
             let quarantine = index.pools.values().map(|of| of.pool.quarantine()).max().unwrap_or(QUARANTINE);
             (known, ledgers, quarantine)
         };
-        let now = k8s_openapi::jiff::Timestamp::now().as_second().unsigned_abs();
-        if !may_finish(&known.claims, |pool| ledgers.get(pool), quarantine, now) {
+        if !may_finish(&known.claims, |pool| ledgers.get(pool), quarantine, now()) {
             self.known.put_off(Work::of_enactment(name.to_owned()), Duration::from_secs(5));
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurati
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use policy::claim::{Enactment, HostState, NodeName, NodeUid, PolicyName, PoolName};
-use policy::pool::{Pool, PoolSpec};
+use policy::pool::{Pool, PoolErrors};
 use policy::rollout::Part;
 use tokio::sync::Notify;
 
@@ -72,12 +72,8 @@ pub(super) struct PoolKnown {
 }
 
 impl PoolKnown {
-    /// The spec's rules are the CRD's too, so only a CRD of another version lets one through that can't be read.
-    pub(super) fn of(object: &Arc<NodeIPPool>) -> Result<Self, String> {
-        let spec = serde_json::to_value(&object.spec).map_err(|error| error.to_string())?;
-        let spec = PoolSpec::from_spec(&object.name_any(), &spec).map_err(|error| error.to_string())?;
-        let pool = Pool::new(&spec).map_err(|error| error.to_string())?;
-        Ok(Self { object: object.clone(), pool: Arc::new(pool) })
+    fn of(object: &Arc<NodeIPPool>) -> Result<Self, PoolErrors> {
+        Ok(Self { object: object.clone(), pool: Arc::new(records::pool::meaning(object)?) })
     }
 }
 
@@ -127,8 +123,8 @@ pub(super) struct Index {
     pub(super) pools: BTreeMap<PoolName, PoolKnown>,
     /// Pools of which an older version was told after a newer.
     pub(super) doubtful: BTreeSet<PoolName>,
-    /// Pools whose spec this version can't read, and why.
-    pub(super) unreadable: BTreeMap<PoolName, (Arc<NodeIPPool>, String)>,
+    /// Pools whose spec this version can't read.
+    pub(super) unreadable: BTreeSet<PoolName>,
     pub(super) policies: BTreeMap<PolicyName, Arc<NodeNetworkConfigurationPolicy>>,
     /// Hosts whose word was asked for since they last reported.
     asked: BTreeSet<NodeName>,
@@ -405,9 +401,9 @@ impl Index {
                 self.unreadable.remove(name);
                 self.pools.insert(name.clone(), known);
             }
-            Err(why) => {
+            Err(_) => {
                 self.pools.remove(name);
-                self.unreadable.insert(name.clone(), (object.clone(), why));
+                self.unreadable.insert(name.clone());
             }
         }
     }

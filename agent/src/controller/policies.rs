@@ -19,6 +19,8 @@ use serde_json::json;
 
 use super::Lead;
 use crate::api::error::{Trouble, trouble};
+use crate::clock::stamp;
+use crate::records::condition::renewed;
 
 impl Lead {
     pub(super) async fn policy(&self, name: &PolicyName) -> Result<(), kube::Error> {
@@ -87,7 +89,7 @@ fn status(
     let slots = before.unavailable_nodes.iter().map(|(node, since)| (node.as_str().into(), *since)).collect();
     let Rollout { slots, aborted, summary } =
         roll(generation, max_unavailable(object.spec.max_unavailable.as_ref()), nodes, parts, &slots);
-    let now = Time(k8s_openapi::jiff::Timestamp::now());
+    let now = stamp();
     let mut counts: BTreeMap<String, i32> = BTreeMap::new();
     for since in slots.values() {
         *counts.entry(since.to_string()).or_default() += 1;
@@ -157,20 +159,7 @@ fn conditions(summary: &Summary, before: &[Condition], now: &Time) -> Vec<Condit
         };
         let reason = if type_ == PROGRESSING && holds == DEGRADED { names::PROGRESSING } else { reason };
         let message = if status == TRUE { message.clone() } else { String::new() };
-        let old = before.iter().find(|old| old.type_ == type_);
-        let same = old.filter(|old| old.status == status && old.reason == reason && old.message == message);
-        let since = old.filter(|old| old.status == status).and_then(|old| old.last_transition_time.clone());
-        conditions.push(Condition {
-            type_: type_.to_owned(),
-            status: status.to_owned(),
-            reason: reason.to_owned(),
-            message,
-            // Time that passes is no news.
-            last_heartbeat_time: same
-                .and_then(|old| old.last_heartbeat_time.clone())
-                .or_else(|| Some(now.clone())),
-            last_transition_time: since.or_else(|| Some(now.clone())),
-        });
+        conditions.push(renewed(type_, status, reason, message, before, now));
     }
     conditions
 }

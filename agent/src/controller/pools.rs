@@ -4,7 +4,7 @@
 //! (tend, rebuild, reassert) reads everything afresh after the ledger. Cost: nothing where nothing is to be done; one
 //! write of the pool per batch; three lists where something is taken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,7 +24,9 @@ use super::reading::Reading;
 use super::{Lead, condition};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::random;
+use crate::clock::now;
 use crate::records;
+use crate::telemetry::say;
 
 /// How long a deleted pool stays, so that whoever holds an address of it hears of it.
 const GRACE: Time = 60;
@@ -106,7 +108,7 @@ impl Lead {
     async fn without_pool(&self, name: &PoolName) -> Result<(), kube::Error> {
         let (reading, unreadable) = {
             let index = self.known.index();
-            let unreadable = index.pools.contains_key(name) || index.unreadable.contains_key(name);
+            let unreadable = index.pools.contains_key(name) || index.unreadable.contains(name);
             (Reading::known(&index, name), unreadable)
         };
         // A pool that can't be read is there all the same: nobody is told otherwise.
@@ -326,7 +328,7 @@ impl Lead {
                 Ok(Step::On)
             }
             Written::Refused(why) => {
-                super::say(&format!("pool {}: its ledger is refused: {why}", look.name));
+                say(&format!("pool {}: its ledger is refused: {why}", look.name));
                 Ok(Step::On)
             }
         }
@@ -341,13 +343,13 @@ impl Lead {
         if answers.is_empty() {
             return Ok(());
         }
-        let objects: Vec<Arc<NodeNetworkConfigurationEnactment>> = {
+        let asked: BTreeSet<&str> = answers.iter().map(|answer| answer.enactment.as_str()).collect();
+        let objects: BTreeMap<String, Arc<NodeNetworkConfigurationEnactment>> = {
             let index = self.known.index();
-            index.enactments.values().map(|known| known.object.clone()).collect()
+            let known = index.enactments.values().filter(|known| asked.contains(known.claims.uid.as_str()));
+            known.map(|known| (known.claims.uid.to_string(), known.object.clone())).collect()
         };
-        let object_of = |uid: &str| {
-            objects.iter().find(|object| object.metadata.uid.as_deref() == Some(uid)).map(|object| &**object)
-        };
+        let object_of = |uid: &str| objects.get(uid).map(|object| &**object);
         let pool = look.map(|look| &*look.known.pool);
         let mut failed = None;
         for landed in answers::write(&self.client, name, pool, answers, object_of).await {
@@ -391,7 +393,7 @@ impl Lead {
         let witnessed = self.known.index().witnessed.clone();
         let reading = Reading::fresh(&self.client, witnessed).await?;
         for what in &reading.unreadable {
-            super::say(&format!("pool {}: nothing is taken or rebuilt: {what}", look.name));
+            say(&format!("pool {}: nothing is taken or rebuilt: {what}", look.name));
         }
         Ok(reading.unreadable.is_empty().then_some(reading))
     }
@@ -441,9 +443,4 @@ impl Look {
             now: self.now,
         }
     }
-}
-
-fn now() -> Time {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map(|since| since.as_secs()).unwrap_or_default()
 }

@@ -13,10 +13,7 @@ use kube::{Client, ResourceExt};
 use policy::claim::{Asked, Enactment, Facts, HostState, NodeName, NodeUid, PoolName};
 
 use super::known::{EnactmentKnown, Index, NodeKnown};
-use crate::records;
-
-/// How many objects a page has.
-const PAGE: u32 = 500;
+use crate::{api, records};
 
 /// One reading, cached or fresh.
 #[derive(Clone, Default)]
@@ -129,15 +126,5 @@ where
         + std::fmt::Debug,
     K::DynamicType: Default,
 {
-    let api: Api<K> = Api::all(client.clone());
-    let mut params = ListParams::default().limit(PAGE);
-    let mut all = Vec::new();
-    loop {
-        let page = api.list(&params).await?;
-        all.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params.continue_token = Some(token),
-            None => return Ok(all),
-        }
-    }
+    Ok(api::list::all(&Api::all(client.clone()), &ListParams::default()).await?.0)
 }

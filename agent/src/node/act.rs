@@ -10,18 +10,20 @@ use policy::claim::{
     self, Action, ClaimKey, Inheritance, Lease, NodeUid, Outcome, PolicyName, Request, RequestId, Seen, Slot,
     SlotKey, Time,
 };
-use policy::pool::{Barred, Pool, PoolSpec};
+use policy::pool::{Barred, Pool};
 use policy::rollout::Standing;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Agent, NodeError, now, say};
+use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::random;
+use crate::clock::{now, stamp};
 use crate::controller::ledger::{self, Written};
 use crate::records;
+use crate::telemetry::say;
 
 /// What one look at the claims came to.
 pub(super) enum Did {
@@ -182,8 +184,7 @@ impl Agent {
     async fn read_pool(&self, name: &str) -> Result<Option<(NodeIPPool, Pool)>, NodeError> {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
         let Some(object) = optional(pools.get(name).await)? else { return Ok(None) };
-        let spec = serde_json::to_value(&object.spec).unwrap_or_default();
-        let pool = PoolSpec::from_spec(name, &spec).ok().and_then(|spec| Pool::new(&spec).ok());
+        let pool = records::pool::meaning(&object).ok();
         Ok(pool.map(|pool| (object, pool)))
     }
 
@@ -222,7 +223,7 @@ impl Agent {
             Err(error) => return Err(error.into()),
         };
         let requests = slots.iter().filter_map(|(key, slot)| Some(asks(key, Some(slot.request.as_ref()?))));
-        let conditions = records::standing::write(Standing::Unknown, "", &[], &timestamp());
+        let conditions = records::standing::write(Standing::Unknown, "", &[], &stamp());
         let mut status = merged(requests);
         status["conditions"] = json!(conditions);
         self.objects.enactments.note(made);
@@ -357,8 +358,4 @@ fn merged(patches: impl Iterator<Item = Value>) -> Value {
         add(&mut all, patch);
         all
     })
-}
-
-pub(super) fn timestamp() -> k8s_openapi::apimachinery::pkg::apis::meta::v1::Time {
-    k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(k8s_openapi::jiff::Timestamp::now())
 }

@@ -19,8 +19,10 @@ use serde_json::{Value, json};
 
 use super::journal::Enacted;
 use super::look::{Selected, captured};
-use super::{Agent, NodeError, now};
+use super::{Agent, NodeError};
+use crate::clock::{now, stamp};
 use crate::records;
+use crate::telemetry::say;
 
 /// What one look at the policies came to.
 pub(super) enum Did {
@@ -96,7 +98,7 @@ impl Agent {
                 }
                 tried.retry_at = Some(now() + 5);
                 if let Err(error) = self.apply(desired).await {
-                    super::say(&format!("{}: policy {policy}: {error}", self.name));
+                    say(&format!("{}: policy {policy}: {error}", self.name));
                 }
                 return Ok(Did::Something);
             }
@@ -141,7 +143,7 @@ impl Agent {
     }
 
     fn print(&self, one: &Selected) -> Print {
-        let kernel = self.seen.as_ref().map_or(0, |(count, _)| *count);
+        let kernel = self.seen.as_ref().map_or(0, |seen| seen.count);
         let holding = |phase: &Phase| matches!(phase, Phase::Holding(_));
         let held =
             self.host.journal.iter().filter(|(key, record)| key.policy == one.name && holding(&record.phase));
@@ -165,7 +167,7 @@ impl Agent {
             Err(prospect) => return stuck(prospect),
         };
         let cached = read_cached(&captured(one)).unwrap_or_default();
-        let rendered = match render(doc, &self.current(), &cached, &grants) {
+        let rendered = match render(doc, self.current(), &cached, &grants) {
             Ok(rendered) => rendered,
             Err(wrong) => return broken(&wrong.to_string()),
         };
@@ -252,8 +254,7 @@ impl Agent {
             _ => message.to_owned(),
         };
         let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
-        let conditions =
-            records::standing::write(standing, &message, &before.conditions, &super::act::timestamp());
+        let conditions = records::standing::write(standing, &message, &before.conditions, &stamp());
         let mut status = json!({
             "policyGeneration": one.object.metadata.generation,
             "policyUID": one.object.uid(),

@@ -124,7 +124,7 @@ impl Agent {
     pub(super) fn ungranted(&self, one: &Selected) -> Option<String> {
         let doc = one.doc.as_ref().ok()?;
         let cached = read_cached(&captured(one)).unwrap_or_default();
-        match render(doc, &self.current(), &cached, &Grants::new()) {
+        match render(doc, self.current(), &cached, &Grants::new()) {
             Ok(_) => None,
             Err(wrong) if wrong.only_missing_grants() => None,
             Err(wrong) => Some(wrong.to_string()),
@@ -132,8 +132,8 @@ impl Agent {
     }
 
     /// The host's state, in nmstate's form.
-    pub(super) fn current(&self) -> Value {
-        self.observation().map(|seen| seen.state.to_value()).unwrap_or_default()
+    pub(super) fn current(&self) -> &Value {
+        self.seen.as_ref().map_or(&Value::Null, |seen| &seen.current)
     }
 
     /// The enactments that bear this host's name, by policy.

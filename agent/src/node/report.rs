@@ -14,10 +14,10 @@ use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use policy::claim::{HostState, NodeUid, Stamp};
 use serde_json::{Value, json};
 
-use super::act::timestamp;
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::random;
+use crate::clock::stamp;
 use crate::records;
 
 /// Well below what an API server takes.
@@ -34,7 +34,7 @@ impl Agent {
     pub(super) fn is_reported(&self) -> bool {
         let state = self.objects.state.get(self.name.as_str());
         let reported = state.and_then(|state| state.status.clone()?.current_state);
-        reported.is_some_and(|reported| reported == filtered(&self.current()))
+        reported.is_some_and(|reported| reported == filtered(self.current()))
     }
 
     /// Writes the report. Whether it was written: not if somebody else wrote first.
@@ -84,8 +84,8 @@ impl Agent {
             return Ok(false);
         };
         let status = NodeNetworkStateStatus {
-            current_state: Some(filtered(&self.current())),
-            last_successful_update_time: Some(timestamp()),
+            current_state: Some(filtered(self.current())),
+            last_successful_update_time: Some(stamp()),
             handler_nmstate_version: Some(format!("berth {}", env!("CARGO_PKG_VERSION"))),
             ..status
         };

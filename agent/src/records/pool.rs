@@ -10,7 +10,7 @@ use crds::pool::{self as api, Allocation};
 use crds::{NodeIPPool, NodeIPPoolStatus, NodeIPSlice, NodeIPSliceStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use policy::claim::{Entry, Hold, Ledger, PoolUid, QuarantineReason, Time};
-use policy::pool::{Barred, Counts, Pool, PoolView, Taken, check_encoding};
+use policy::pool::{Barred, Counts, Pool, PoolErrors, PoolSpec, PoolView, Taken, check_encoding};
 
 use super::{
     RecordError, RecordErrors, Wrong, entry, read_ip, read_number, read_time, read_uid, write_ip,
@@ -25,6 +25,14 @@ pub const ENDLESS: Time = 253_370_764_800;
 const LARGEST_COUNT: u128 = (1 << 53) - 1;
 
 const ALLOCATIONS: &str = "status.allocations";
+
+/// What a pool's spec means. Its rules are the CRD's too, so only a CRD of another version lets one through that can't be
+/// read.
+pub fn meaning(object: &NodeIPPool) -> Result<Pool, PoolErrors> {
+    let spec = serde_json::to_value(&object.spec).unwrap_or_default();
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    Pool::new(&PoolSpec::from_spec(name, &spec)?)
+}
 
 /// The ledger of a pool. `pool` is what its spec means.
 pub fn read(object: &NodeIPPool, pool: &Pool) -> Result<Ledger, RecordErrors> {

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment};
+use kube::Client;
 use kube::api::{Api, ListParams};
-use kube::{Client, ResourceExt};
-use policy::pool::{Pool, PoolSpec, Status};
+use policy::pool::{Pool, Status};
 
 use crate::records;
 
@@ -49,8 +49,7 @@ pub(super) async fn allocations(
 pub(super) async fn map(client: &Client, name: &str) -> anyhow::Result<String> {
     let api: Api<NodeIPPool> = Api::all(client.clone());
     let object = api.get(name).await?;
-    let spec = PoolSpec::from_spec(&object.name_any(), &serde_json::to_value(&object.spec)?)?;
-    let pool = Pool::new(&spec)?;
+    let pool = records::pool::meaning(&object)?;
     let status = object.status.unwrap_or_default();
     let held = allocations(client, name).await?;
     let mut text = format!(

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::{Serve, folder, say};
+use super::{Serve, folder};
 use crate::cli::UsageError;
 use crate::embedded::listen::{Address, Place};
 use crate::embedded::pki::kubeconfig::{self, Kubeconfig};
 use crate::embedded::pki::{read, replace};
 use crate::embedded::tls::Tls;
+use crate::telemetry::say;
 
 /// What will be written, as far as it can be known before the server listens: what is missing is said before it starts.
 pub(super) struct Plan {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
-use super::{date, now};
+use super::date;
+use crate::clock::now;
 use crate::embedded::pki::{Authority, CA_DAYS, Client, DAYS, Keep, Made, ServerName, Term};
 
 /// Make a CA, and certificates for the server, administrators, controllers and hosts

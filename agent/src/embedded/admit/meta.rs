@@ -5,6 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::labels;
+use crate::api::random;
 use crate::embedded::resource::{Form, Resource};
 use crate::embedded::status::{Cause, Status};
 
@@ -75,7 +76,7 @@ pub fn stamp(now: Timestamp) -> String {
 
 /// A random UID (RFC 9562, version 4).
 pub fn uid() -> String {
-    let mut bytes = random::<16>();
+    let mut bytes = random::bytes::<16>();
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -89,17 +90,8 @@ pub fn generated(begin: &str) -> String {
     while !begin.is_char_boundary(cut) {
         cut -= 1;
     }
-    let end = random::<5>().map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()]));
+    let end = random::bytes::<5>().map(|byte| char::from(LETTERS[usize::from(byte) % LETTERS.len()]));
     begin[..cut].chars().chain(end).collect()
-}
-
-/// Random bytes. Where the system has none to give there is nothing sensible left to do.
-fn random<const N: usize>() -> [u8; N] {
-    use std::io::Read;
-    let mut bytes = [0; N];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
-    read.expect("/dev/urandom can be read");
-    bytes
 }
 
 /// What is wrong with the metadata of a new object, or of one that takes the place of `old`.
