@@ -240,8 +240,12 @@ async fn an_enactment_of_another_node_is_left_alone() {
     field.policy("b.c", policy).await;
     let own = field.until_standing(&first, "b.c", "Available").await;
     let second = field.host("a.b", 2).await;
-    field.policy("c", field::address_on("traffic-1", "eth0")).await;
-    field.policy("d", field::address_on("traffic-1", "eth1")).await;
+    field.label(&second, "only", "second").await;
+    for (name, card) in [("c", "eth0"), ("d", "eth1")] {
+        let mut policy = field::address_on("traffic-1", card);
+        policy["nodeSelector"] = json!({"only": "second"});
+        field.policy(name, policy).await;
+    }
     field.until_standing(&second, "d", "Available").await;
     let now = field.enactment(&first, "b.c").await;
     assert_eq!(now["metadata"]["ownerReferences"], own["metadata"]["ownerReferences"]);
