@@ -10,10 +10,10 @@
 pub(crate) mod answers;
 mod condition;
 mod finish;
-mod known;
+pub(crate) mod known;
 pub(crate) mod ledger;
 mod nodes;
-mod policies;
+pub(crate) mod policies;
 mod pools;
 mod reading;
 #[cfg(test)]

@@ -4,13 +4,15 @@
 //! does one thing after the other until nothing is left: what `policy::claim` says of claims, then what `policy::enact`
 //! says of each policy that selects this node, in name order. Decisions are theirs; here they are carried out.
 //!
-//! It writes only what is its own: its enactments and its NodeNetworkState, each write guarded by what was read. Agents
-//! don't watch pools.
+//! It writes only what is its own: its enactments and its NodeNetworkState, each write guarded by what was read. Where
+//! nobody leads it also answers its own claims and rolls its policies out (`alone`). Agents don't watch pools.
 //!
 //! Costs: at rest four watches and nothing else, no netlink message either. A claim: two writes of the enactment, one of
-//! the report, one read of the pool, two of the journal; a policy applied: three writes of its enactment's status.
+//! the report, one read of the pool, two of the journal; a policy applied: three writes of its enactment's status, and one
+//! read of the controller's Lease.
 
 mod act;
+mod alone;
 mod enact;
 mod journal;
 mod kernel;
@@ -64,6 +66,8 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// Where there is no kubelet.
     pub register: Option<Registration>,
+    /// The namespace of the controller's Lease: where nobody has it, agents serve themselves.
+    pub lease_namespace: String,
 }
 
 /// Why an agent can't go on.
@@ -103,6 +107,7 @@ pub struct Agent {
     unanswered: BTreeMap<ClaimKey, Instant>,
     /// Policies whose enactment's name is another node's, and until when they are left alone.
     taken: BTreeMap<PolicyName, Instant>,
+    alone: alone::Alone,
     _lock: Flock<File>,
 }
 
@@ -196,6 +201,7 @@ impl Agent {
             register: settings.register,
             unanswered: BTreeMap::new(),
             taken: BTreeMap::new(),
+            alone: alone::Alone::new(settings.lease_namespace),
             _lock: lock,
         })
     }
@@ -220,7 +226,7 @@ impl Agent {
         while !self.stopping.load(Ordering::SeqCst) {
             let woken = self.woken.clone();
             let wait = match self.pass().await {
-                Ok(until) => until.map(|until| Duration::from_secs(until.saturating_sub(now()).max(1))),
+                Ok(wait) => wait,
                 Err(NodeError::Api(error)) => {
                     say(&format!("{}: {error}; trying again", self.name));
                     Some(AGAIN)
@@ -252,7 +258,7 @@ impl Agent {
     }
 
     /// Does all there is to do; when to look again, if nothing wakes it before.
-    async fn pass(&mut self) -> Result<Option<Time>, NodeError> {
+    async fn pass(&mut self) -> Result<Option<Duration>, NodeError> {
         let mut overtaken = 0;
         loop {
             if self.stopping.load(Ordering::SeqCst) {
@@ -266,7 +272,7 @@ impl Agent {
                 act::Did::Overtaken => {
                     overtaken += 1;
                     if overtaken > OVERTAKEN {
-                        return Ok(Some(now() + 1));
+                        return Ok(Some(Duration::from_secs(1)));
                     }
                     continue;
                 }
@@ -274,7 +280,15 @@ impl Agent {
             };
             match self.policies().await? {
                 enact::Did::Something => {}
-                enact::Did::Nothing { until } => return Ok([until, wait].into_iter().flatten().min()),
+                enact::Did::Nothing { until } => {
+                    let waits = [until, wait].into_iter().flatten().min().map(until_then);
+                    match self.alone().await? {
+                        alone::Did::Something => {}
+                        alone::Did::Nothing { again } => {
+                            return Ok([waits, again].into_iter().flatten().min());
+                        }
+                    }
+                }
             }
         }
     }
@@ -302,6 +316,10 @@ impl Agent {
             .map(|address| address.ip)
             .collect()
     }
+}
+
+fn until_then(time: Time) -> Duration {
+    Duration::from_secs(time.saturating_sub(now()).max(1))
 }
 
 /// One agent per state directory, for as long as it runs.

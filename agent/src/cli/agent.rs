@@ -96,6 +96,7 @@ impl Args {
             node: node.to_owned(),
             namespace: self.netns.clone().unwrap_or_default(),
             state_dir: self.state_dir.clone(),
+            lease_namespace: self.namespace.clone(),
             register: registers.then(|| Registration { labels: self.node_labels.iter().cloned().collect() }),
         }
     }

@@ -271,7 +271,7 @@ impl Agent {
     }
 
     /// What there is now, without waiting for the watch.
-    async fn reread(&self, policy: &PolicyName) -> Result<Whose, NodeError> {
+    pub(super) async fn reread(&self, policy: &PolicyName) -> Result<Whose, NodeError> {
         let name = self.enactment_name(policy);
         let Some(now) = optional(self.enactment_api().get(&name).await)? else {
             self.objects.enactments.forget(&name);
@@ -317,7 +317,7 @@ impl Agent {
 
 /// Whose an enactment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     Ours,
     Another,
     Nobodys,

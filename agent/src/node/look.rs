@@ -64,7 +64,7 @@ impl Agent {
         };
         let matches = |object: &NodeNetworkConfigurationPolicy| {
             object.metadata.deletion_timestamp.is_none()
-                && object.spec.node_selector.iter().all(|(key, value)| node.labels().get(key) == Some(value))
+                && crate::controller::policies::selects(object, node.labels())
         };
         let taken = |object: &NodeNetworkConfigurationPolicy| {
             let until = self.taken.get(&PolicyName::new(object.name_any()));

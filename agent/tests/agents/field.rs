@@ -6,10 +6,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use agent::api::lease::Election;
 use agent::node::{Agent, Settings};
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use hyper::http::Request;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
@@ -80,12 +82,42 @@ fn interface(name: &str, capture: &str) -> Value {
     ]}})
 }
 
+fn lead(client: &Client) -> JoinHandle<()> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let identity = format!("field-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let election = Election::new(client, "default", crds::names::lease::CONTROLLER, &identity);
+    let client = client.clone();
+    tokio::spawn(async move { election.lead(|| controller::lead(client.clone())).await })
+}
+
 impl Field {
     pub(crate) async fn new() -> Self {
         let api = embedded::Api::in_memory();
         let client = api.client();
-        let controller = tokio::spawn(controller::lead(client.clone()));
+        let controller = lead(&client);
         Self { api, client, controller }
+    }
+
+    /// The controller is gone, without a word, and its Lease has run out. What it was about to do is left undone.
+    pub(crate) async fn lose_controller(&mut self) {
+        self.controller.abort();
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
+        let long_ago = json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}});
+        let name = crds::names::lease::CONTROLLER;
+        leases.patch(name, &PatchParams::default(), &Patch::Merge(long_ago)).await.expect("a Lease");
+    }
+
+    /// Somebody holds the controller's Lease, for ever, and does nothing.
+    pub(crate) async fn lease_for_ever(&self) {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
+        let always = json!({"spec": {"renewTime": "2999-01-01T00:00:00.000000Z", "holderIdentity": "idle"}});
+        let name = crds::names::lease::CONTROLLER;
+        leases.patch(name, &PatchParams::default(), &Patch::Merge(always)).await.expect("a Lease");
+    }
+
+    /// Another controller.
+    pub(crate) fn find_controller(&mut self) {
+        self.controller = lead(&self.client);
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -246,6 +278,17 @@ impl Field {
         self.until::<NodeNetworkConfigurationEnactment>(&name, condition, holds).await
     }
 
+    pub(crate) async fn until_enactment(
+        &self,
+        host: &Host,
+        policy: &str,
+        what: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let name = crds::names::enactment_name(&host.name, policy);
+        self.until::<NodeNetworkConfigurationEnactment>(&name, what, holds).await
+    }
+
     pub(crate) async fn until_no_enactment(&self, host: &Host, policy: &str) {
         let name = crds::names::enactment_name(&host.name, policy);
         let api = self.api::<NodeNetworkConfigurationEnactment>();
@@ -268,6 +311,7 @@ impl Host {
             namespace: self.netns.parse().expect("a name"),
             state_dir: self.state_dir.clone(),
             register: None,
+            lease_namespace: "default".to_owned(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Agents on real namespaces and cards, with the embedded API and the controller. Needs root.
 
+mod alone;
 mod field;
 
 use std::collections::BTreeSet;
