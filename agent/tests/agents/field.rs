@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agent::api::lease::Election;
-use agent::node::{Agent, Settings};
+use agent::node::{Agent, Registration, Settings};
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use hyper::http::Request;
@@ -40,6 +40,21 @@ pub(crate) struct Host {
     netns: String,
     state_dir: PathBuf,
     agent: Option<Working>,
+    /// Whether its agent registers its Node, as one without a kubelet does.
+    pub(crate) registers: bool,
+}
+
+/// Hears of every IPv4 address that comes to a host or goes, into a file.
+pub(crate) struct Listener {
+    process: std::process::Child,
+    heard: PathBuf,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// How to end an agent, and when it has.
@@ -146,6 +161,13 @@ impl Field {
         self.api::<Node>().patch(&host.name, &PatchParams::default(), &label).await.expect("a label");
     }
 
+    /// The Node's UID, once there is one that is not this.
+    pub(crate) async fn until_node_is_another(&self, host: &Host, uid: &str) -> String {
+        let another = |node: &Value| node["metadata"]["uid"] != uid;
+        let node = self.until::<Node>(&host.name, "another", another).await;
+        node["metadata"]["uid"].as_str().expect("a UID").to_owned()
+    }
+
     /// The Node is deleted; its host and its agent go on.
     pub(crate) async fn delete_node(&self, host: &Host) {
         self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
@@ -198,7 +220,7 @@ impl Field {
         run(Command::new("ip").args(["netns", "add", &netns]));
         let state_dir = std::env::temp_dir().join(&netns);
         std::fs::create_dir_all(&state_dir).expect("a folder");
-        let mut host = Host { name: name.to_owned(), netns, state_dir, agent: None };
+        let mut host = Host { name: name.to_owned(), netns, state_dir, agent: None, registers: false };
         host.ip("link set lo up");
         for card in 0..cards {
             host.ip(&format!("link add eth{card} type veth peer name far{card}"));
@@ -310,7 +332,7 @@ impl Host {
             node: self.name.clone(),
             namespace: self.netns.parse().expect("a name"),
             state_dir: self.state_dir.clone(),
-            register: None,
+            register: self.registers.then(Registration::default),
             lease_namespace: "default".to_owned(),
         }
     }
@@ -328,6 +350,35 @@ impl Host {
         let text =
             |one: &Value| format!("{}/{}", one["local"].as_str().unwrap_or_default(), one["prefixlen"]);
         addresses.iter().map(text).collect()
+    }
+
+    /// Listens from now on.
+    pub(crate) async fn listen(&self) -> Listener {
+        let heard = self.state_dir.join("heard");
+        let file = std::fs::File::create(&heard).expect("a file");
+        let mut command = Command::new("ip");
+        command.args(["-n", &self.netns, "-o", "-4", "monitor", "address"]).stdout(file);
+        let listener = Listener { process: command.spawn().expect("ip monitor"), heard };
+        self.mark(&listener, "192.0.2.1").await;
+        listener
+    }
+
+    /// The addresses that a card has lost since.
+    pub(crate) async fn lost(&self, listener: &Listener, card: &str) -> Vec<String> {
+        self.mark(listener, "192.0.2.2").await;
+        let heard = std::fs::read_to_string(&listener.heard).expect("a file");
+        let lost = heard.lines().filter(|line| line.starts_with("Deleted") && line.contains(card));
+        lost.map(str::to_owned).collect()
+    }
+
+    /// What was before this address came is heard by the time that it is heard.
+    async fn mark(&self, listener: &Listener, ip: &str) {
+        let heard = || std::fs::read_to_string(&listener.heard).unwrap_or_default().contains(ip);
+        self.wait_until("heard", || {
+            self.ip(&format!("addr replace {ip}/32 dev lo valid_lft 1000 preferred_lft 1000"));
+            heard()
+        })
+        .await;
     }
 
     /// Ends the agent; the host stays.

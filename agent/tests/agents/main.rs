@@ -2,6 +2,7 @@
 
 mod alone;
 mod field;
+mod nodes;
 
 use std::collections::BTreeSet;
 
