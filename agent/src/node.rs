@@ -35,6 +35,7 @@ use kube::Client;
 use kube::api::{Api, ListParams};
 use nix::fcntl::{Flock, FlockArg};
 use policy::claim::{ClaimKey, Host, NodeName, PolicyName, Time};
+use policy::state::{Address, AddressProtocol};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -108,6 +109,8 @@ pub struct Agent {
     /// Policies whose enactment's name is another node's, and until when they are left alone.
     taken: BTreeMap<PolicyName, Instant>,
     alone: alone::Alone,
+    /// Addresses that were given Berth's mark, or should have been.
+    marked: BTreeSet<IpAddr>,
     _lock: Flock<File>,
 }
 
@@ -201,6 +204,7 @@ impl Agent {
             register: settings.register,
             unanswered: BTreeMap::new(),
             taken: BTreeMap::new(),
+            marked: BTreeSet::new(),
             alone: alone::Alone::new(settings.lease_namespace),
             _lock: lock,
         })
@@ -281,6 +285,7 @@ impl Agent {
             match self.policies().await? {
                 enact::Did::Something => {}
                 enact::Did::Nothing { until } => {
+                    self.mark().await?;
                     let waits = [until, wait].into_iter().flatten().min().map(until_then);
                     match self.alone().await? {
                         alone::Did::Something => {}
@@ -309,12 +314,27 @@ impl Agent {
     }
 
     /// Every address on a NIC.
-    fn addresses(&self) -> BTreeSet<IpAddr> {
-        let links = self.observation().into_iter().flat_map(|seen| seen.state.links.values());
-        links
-            .flat_map(|link| link.ipv4.addresses.iter().chain(&link.ipv6.addresses))
-            .map(|address| address.ip)
-            .collect()
+    fn addresses(&self) -> impl Iterator<Item = &Address> {
+        let placed = self.observation().into_iter().flat_map(kernel::placed);
+        placed.map(|(_, address)| address)
+    }
+
+    /// Marks the pooled addresses that are on a NIC without it: so they are told even when journal and API are lost.
+    async fn mark(&mut self) -> Result<(), NodeError> {
+        let held: BTreeSet<IpAddr> = self.host.held().collect();
+        let unmarked = |address: &&Address| {
+            held.contains(&address.ip) && address.protocol != Some(AddressProtocol::BERTH)
+        };
+        let unmarked: BTreeSet<IpAddr> =
+            self.addresses().filter(unmarked).map(|address| address.ip).collect();
+        let new: BTreeSet<IpAddr> = unmarked.difference(&self.marked).copied().collect();
+        if !new.is_empty() {
+            // Once each: there are kernels without marks.
+            self.marked.extend(&new);
+            self.kernel.mark(new).await?;
+        }
+        self.marked.retain(|ip| held.contains(ip));
+        Ok(())
     }
 }
 

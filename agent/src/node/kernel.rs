@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use policy::plan::{Plan, Step};
+use policy::state::{Address, AddressProtocol, IfName};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -32,6 +33,8 @@ pub enum HostError {
     Kernel(#[from] KernelError),
     #[error("{0}")]
     Apply(#[from] ApplyError),
+    #[error("can't mark addresses as pooled: {0}")]
+    Mark(String),
     #[error("can't take addresses off: {0}")]
     Remove(String),
     #[error("the thread that works on the kernel has died")]
@@ -112,26 +115,48 @@ impl Kernel {
         self.apply(serde_json::json!({}), || false).await.map(drop)
     }
 
+    /// Puts Berth's mark on these addresses, as far as they are there without it. Kernels before 5.18 have no place for
+    /// one.
+    pub(super) async fn mark(&self, ips: BTreeSet<IpAddr>) -> Result<(), HostError> {
+        self.ask(move |live| {
+            let seen = live.observe()?;
+            let mut steps = Vec::new();
+            for (link, address) in placed(&seen).filter(|(_, address)| ips.contains(&address.ip)) {
+                if address.protocol != Some(AddressProtocol::BERTH) && !address.is_dynamic() {
+                    let address = Address { protocol: Some(AddressProtocol::BERTH), ..address.clone() };
+                    steps.push(Step::ReplaceAddress { link: link.clone(), address });
+                }
+            }
+            live.apply(&steps, &mut |_| true).map_err(|failed| HostError::Mark(failed.to_string()))?;
+            Ok(())
+        })
+        .await
+    }
+
     /// Takes these addresses off whatever link has them.
     pub(super) async fn remove(&self, ips: BTreeSet<IpAddr>) -> Result<(), HostError> {
         self.ask(move |live| {
             // One at a time: a primary may take its secondaries along.
             loop {
                 let seen = live.observe()?;
-                let all = seen.state.links.values().flat_map(|link| {
-                    let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
-                    addresses.map(move |address| (link, address))
-                });
-                let Some((link, address)) = all.into_iter().find(|(_, address)| ips.contains(&address.ip))
+                let Some((link, address)) = placed(&seen).find(|(_, address)| ips.contains(&address.ip))
                 else {
                     return Ok(());
                 };
-                let step = Step::DeleteAddress { link: link.name.clone(), address: address.clone() };
+                let step = Step::DeleteAddress { link: link.clone(), address: address.clone() };
                 live.apply(&[step], &mut |_| true).map_err(|failed| HostError::Remove(failed.to_string()))?;
             }
         })
         .await
     }
+}
+
+/// Every address, with its link.
+pub(super) fn placed(seen: &Observation) -> impl Iterator<Item = (&IfName, &Address)> {
+    seen.state.links.values().flat_map(|link| {
+        let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
+        addresses.map(move |address| (&link.name, address))
+    })
 }
 
 /// Tells of changes until nobody works on this kernel any more.

@@ -1,12 +1,15 @@
 //! An API and a controller in this process, and hosts: namespaces with cards, each with an agent.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agent::api::lease::Election;
+use agent::netlink::Netlink;
+use agent::netns::Namespace;
 use agent::node::{Agent, Registration, Settings};
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
@@ -15,6 +18,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use policy::state::{Address, AddressProtocol};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
@@ -350,6 +354,22 @@ impl Host {
         let text =
             |one: &Value| format!("{}/{}", one["local"].as_str().unwrap_or_default(), one["prefixlen"]);
         addresses.iter().map(text).collect()
+    }
+
+    /// Addresses of a card that have Berth's mark. (iproute2 shows it since 6.2.)
+    pub(crate) fn marked(&self, card: &str) -> Vec<IpAddr> {
+        let namespace: Namespace = self.netns.parse().expect("a name");
+        let seen = namespace.inside(|| Netlink::open().expect("netlink").observe().expect("a state"));
+        let seen = seen.expect("inside");
+        let link = seen.state.link(card).expect("a card");
+        let marked = |address: &&Address| address.protocol == Some(AddressProtocol::BERTH);
+        link.ipv4.addresses.iter().filter(marked).map(|address| address.ip).collect()
+    }
+
+    /// The disk is lost.
+    pub(crate) fn lose_journal(&self) {
+        std::fs::remove_dir_all(&self.state_dir).expect("a folder");
+        std::fs::create_dir_all(&self.state_dir).expect("a folder");
     }
 
     /// Listens from now on.

@@ -37,3 +37,25 @@ async fn rule7_a_node_registered_anew_never_loses_its_address() {
     assert_eq!(host.addresses("eth0"), before);
     assert_eq!(host.lost(&listener, "eth0").await, Vec::<String>::new());
 }
+
+/// Rule 7: a host that lost its journal and its Node. What it had is told by its mark, and taken off before it is
+/// another's; an address that somebody set by hand is left alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rule7_a_marked_address_that_nobody_knows_is_taken_off() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": "10.10.10.0/24"}, "quarantine": "1s"})).await;
+    let mut host = field.host("node01", 2).await;
+    field.policy("one", field::one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    host.wait_until("marked", || host.marked("eth0").len() == 1).await;
+    host.ip("addr add 10.10.10.200/24 dev eth1");
+    host.stop().await;
+    field.delete_policy("one").await;
+    host.lose_journal();
+    field.delete_node(&host).await;
+    field.until_no_enactment(&host, "one").await;
+    host.registers = true;
+    field.start(&mut host);
+    host.wait_until("off", || host.addresses("eth0").is_empty()).await;
+    assert_eq!(host.addresses("eth1"), ["10.10.10.200/24"]);
+}
