@@ -130,10 +130,32 @@ pub(super) struct Index {
     asked: BTreeSet<NodeName>,
     /// The highest sequence of each pool that was ever seen here (rule 6).
     pub(super) sequences: BTreeMap<String, u64>,
+    /// Enactments that can't be served as they are, by UID, with the version that it was so of.
+    spoilt: BTreeMap<String, Option<String>>,
     due: Work,
     later: Vec<(Instant, Work)>,
     /// Everything was read once: before, nothing wants a look.
     begun: bool,
+}
+
+impl Index {
+    fn version(&self, uid: &str) -> Option<String> {
+        let known = self.enactments.values().find(|known| known.claims.uid.as_str() == uid)?;
+        known.object.resource_version()
+    }
+
+    /// Can it not be served, as it is now?
+    pub(super) fn is_spoilt(&self, uid: &str) -> bool {
+        self.spoilt.get(uid).is_some_and(|version| *version == self.version(uid))
+    }
+
+    /// It can't be served as it is.
+    pub(super) fn spoil(&mut self, uid: &str) {
+        let version = self.version(uid);
+        self.spoilt.insert(uid.to_owned(), version);
+        let there: BTreeSet<&str> = self.enactments.values().map(|known| known.claims.uid.as_str()).collect();
+        self.spoilt.retain(|uid, _| there.contains(uid.as_str()));
+    }
 }
 
 #[derive(Default)]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crds::NodeIPPool;
-use json_patch::{AddOperation, Patch as JsonPatch, PatchOperation, TestOperation, jsonptr::PointerBuf};
+use json_patch::Patch as JsonPatch;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use policy::claim::Ledger;
@@ -15,6 +15,7 @@ use policy::pool::{Barred, Pool};
 use serde_json::{Value, json};
 
 use crate::api::error::{Trouble, trouble};
+use crate::api::guard;
 use crate::records;
 
 /// What became of a write.
@@ -66,20 +67,16 @@ fn same(now: &NodeIPPool, then: &NodeIPPool) -> bool {
 }
 
 fn guarded(object: &NodeIPPool, status: Value) -> JsonPatch {
-    let test = |path: &[&str], value: Value| {
-        PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
-    };
     let mut operations = vec![
-        test(&["metadata", "uid"], json!(object.uid())),
-        test(&["metadata", "resourceVersion"], json!(object.resource_version())),
+        guard::same(&["metadata", "uid"], json!(object.uid())),
+        guard::same(&["metadata", "resourceVersion"], json!(object.resource_version())),
     ];
     if let Some(before) = &object.status {
-        operations.push(test(&["status", "sequence"], json!(before.sequence)));
+        operations.push(guard::same(&["status", "sequence"], json!(before.sequence)));
         if let Some(hold) = &before.hold {
-            operations.push(test(&["status", "hold"], json!(hold)));
+            operations.push(guard::same(&["status", "hold"], json!(hold)));
         }
     }
-    let path = PointerBuf::from_tokens(["status"]);
-    operations.push(PatchOperation::Add(AddOperation { path, value: status }));
-    JsonPatch(operations)
+    operations.push(guard::put(&["status"], status));
+    guard::patch(operations)
 }

@@ -248,6 +248,10 @@ impl Agent {
                     now.into_iter().for_each(|now| self.objects.enactments.note(*now));
                     came = Came::Overtaken;
                 }
+                Landed::Refused(enactment, why) => {
+                    say(&format!("{}: enactment {enactment}: its answer is refused: {why}", self.name));
+                    came = Came::Nothing;
+                }
                 Landed::Failed(error) => return Err(error.into()),
             }
         }

@@ -222,7 +222,7 @@ impl Agent {
             generation: status.policy_generation.unwrap_or_default(),
             standing: records::standing::read(&status.conditions),
             message: records::standing::message(&status.conditions).to_owned(),
-            attempts: attempts(status, generation),
+            attempts: attempts_of(status, generation),
         });
         let policy = one.object.status.as_ref();
         let same = tried.generation == generation && tried.desired == outlook.desired;
@@ -246,6 +246,18 @@ impl Agent {
         standing: Standing,
         message: &str,
     ) -> Result<bool, NodeError> {
+        self.say_attempt(one, outlook, standing, message, None).await
+    }
+
+    /// The same, and how many attempts have failed.
+    async fn say_attempt(
+        &self,
+        one: &Selected,
+        outlook: &Outlook,
+        standing: Standing,
+        message: &str,
+        attempts: Option<u32>,
+    ) -> Result<bool, NodeError> {
         let message = match standing {
             Standing::Pending => names::MESSAGE_LIMIT_REACHED.to_owned(),
             Standing::Available => names::MESSAGE_CONFIGURED.to_owned(),
@@ -255,30 +267,23 @@ impl Agent {
         };
         let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
         let conditions = records::standing::write(standing, &message, &before.conditions, &stamp());
-        let mut status = json!({
-            "policyGeneration": one.object.metadata.generation,
-            "policyUID": one.object.uid(),
-            "conditions": conditions,
-        });
+        let generation = one.object.metadata.generation.unwrap_or_default();
+        let mut fields = vec![
+            ("policyGeneration", json!(generation)),
+            ("policyUID", json!(one.object.uid())),
+            ("conditions", json!(conditions)),
+            // Of other generations nobody counts any more.
+            (
+                "retryCount",
+                json!({generation.to_string(): attempts.unwrap_or(attempts_of(&before, generation))}),
+            ),
+        ];
         if let Some(rendered) = &outlook.rendered {
-            status["desiredState"] = outlook.desired.clone();
             let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            status["capturedStates"] = Value::Object(rendered.bindings.captured_states(&time));
-            if before.desired_state.as_ref() != Some(&outlook.desired) {
-                // A merge patch would keep fields of the old one.
-                return self.replace_desired(one, status).await;
-            }
+            fields.push(("desiredState", outlook.desired.clone()));
+            fields.push(("capturedStates", Value::Object(rendered.bindings.captured_states(&time))));
         }
-        self.write_status(&one.name, status).await
-    }
-
-    /// What was rendered before goes first: a merge patch leaves nothing out.
-    async fn replace_desired(&self, one: &Selected, status: Value) -> Result<bool, NodeError> {
-        let had = one.enactment.as_ref().and_then(|own| own.status.as_ref()?.desired_state.clone()).is_some();
-        if had && !self.write_status(&one.name, json!({"desiredState": null})).await? {
-            return Ok(false);
-        }
-        self.write_status(&one.name, status).await
+        self.replace_status(&one.name, fields).await
     }
 
     async fn bring_about(
@@ -356,13 +361,7 @@ impl Agent {
                 (Standing::Failing, why)
             }
         };
-        let counted = json!({"retryCount": {view.generation.to_string(): attempts}});
-        if self.write_status(&one.name, counted).await? {
-            let again = self.selected().into_iter().find(|again| again.name == one.name);
-            if let Some(one) = again {
-                self.say_standing(&one, outlook, standing, &message).await?;
-            }
-        }
+        self.say_attempt(one, outlook, standing, &message, Some(attempts)).await?;
         Ok(())
     }
 
@@ -387,7 +386,7 @@ fn whole(error: &dyn std::error::Error) -> String {
     text
 }
 
-fn attempts(status: &crds::NodeNetworkConfigurationEnactmentStatus, generation: i64) -> u32 {
+fn attempts_of(status: &crds::NodeNetworkConfigurationEnactmentStatus, generation: i64) -> u32 {
     status.retry_count.get(&generation.to_string()).copied().unwrap_or_default().unsigned_abs()
 }
 
