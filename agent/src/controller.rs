@@ -27,6 +27,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
 
+use crate::api::error::words;
 use crate::api::{Link, Watched};
 use crate::telemetry::say;
 use known::{Known, Work};
@@ -139,5 +140,5 @@ impl Lead {
 
 /// What went wrong and is tried again.
 fn tell(what: &str, error: &kube::Error) {
-    say(&format!("{what}: {error}; trying again"));
+    say(&format!("{what}: {}; trying again", words(error)));
 }

@@ -40,6 +40,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::api::Watched;
+use crate::api::error::{whole, words};
 use crate::api::task::Task;
 use crate::clock::now;
 use crate::netlink::Observation;
@@ -232,11 +233,11 @@ impl Agent {
             let wait = match self.pass().await {
                 Ok(wait) => wait,
                 Err(NodeError::Api(error)) => {
-                    say(&format!("{}: {error}; trying again", self.name));
+                    say(&format!("{}: {}; trying again", self.name, words(&error)));
                     Some(AGAIN)
                 }
                 Err(error) => {
-                    say(&format!("{}: {error}", self.name));
+                    say(&format!("{}: {}", self.name, whole(&error)));
                     Some(Duration::from_secs(5))
                 }
             };
@@ -253,7 +254,7 @@ impl Agent {
         let registered = self.registered.clone();
         Task::spawn(async move {
             while let Err(error) = registration.register(&client, &name).await {
-                say(&format!("{name}: can't be registered: {error}; trying again"));
+                say(&format!("{name}: can't be registered: {}; trying again", words(&error)));
                 tokio::time::sleep(AGAIN * 4).await;
             }
             registered.store(true, Ordering::SeqCst);

@@ -155,6 +155,12 @@ pub mod policy {
     }
 }
 
+/// Of a NodeNetworkState.
+pub mod state {
+    /// Something was left out of a report that would have been too long.
+    pub const REPORT_SHORTENED: &str = "ReportShortened";
+}
+
 /// Labels.
 pub mod label {
     /// On an enactment: its policy.

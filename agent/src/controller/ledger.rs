@@ -14,7 +14,7 @@ use policy::claim::Ledger;
 use policy::pool::{Barred, Pool};
 use serde_json::{Value, json};
 
-use crate::api::error::{Trouble, trouble};
+use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::guard;
 use crate::records;
 
@@ -51,9 +51,9 @@ pub(crate) async fn write(
         Err(error) => match trouble(&error) {
             Trouble::NotFound => Ok(Written::Overtaken(None)),
             Trouble::Conflict | Trouble::Refused => {
-                let now = crate::api::error::optional(api.get(&name).await)?;
+                let now = optional(api.get(&name).await)?;
                 match now {
-                    Some(now) if same(&now, object) => Ok(Written::Refused(error.to_string())),
+                    Some(now) if same(&now, object) => Ok(Written::Refused(words(&error))),
                     now => Ok(Written::Overtaken(now.map(Box::new))),
                 }
             }

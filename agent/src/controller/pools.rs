@@ -22,7 +22,7 @@ use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::Reading;
 use super::{Lead, condition};
-use crate::api::error::{Trouble, optional, trouble};
+use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::random;
 use crate::clock::now;
 use crate::records;
@@ -396,7 +396,10 @@ impl Lead {
                 Landed::Done(now) | Landed::Dropped(Some(now)) => self.known.fresh_enactment(*now),
                 Landed::Dropped(None) => {}
                 Landed::Refused(enactment, why) => {
-                    say(&format!("pool {name}: enactment {enactment}: its answer is refused: {why}"));
+                    say(&format!(
+                        "pool {name}: enactment {enactment}: its answer is refused: {}",
+                        words(&why)
+                    ));
                 }
                 Landed::Failed(error) => failed = Some(error),
             }

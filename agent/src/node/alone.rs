@@ -25,7 +25,7 @@ use policy::pool::{Barred, Pool};
 use policy::rollout::Standing;
 
 use super::{Agent, NodeError};
-use crate::api::error::{Trouble, optional, trouble};
+use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::lease;
 use crate::clock::now;
 use crate::controller::answers::{self, Landed};
@@ -78,7 +78,7 @@ impl Alone {
 
     fn lacks(&mut self, what: &'static str, error: &kube::Error) {
         if self.lacks.insert(what) {
-            say(&format!("without a controller this agent would need the right to {what}: {error}"));
+            say(&format!("without a controller this agent would need the right to {what}: {}", words(error)));
         }
     }
 }
@@ -249,7 +249,11 @@ impl Agent {
                     came = Came::Overtaken;
                 }
                 Landed::Refused(enactment, why) => {
-                    say(&format!("{}: enactment {enactment}: its answer is refused: {why}", self.name));
+                    say(&format!(
+                        "{}: enactment {enactment}: its answer is refused: {}",
+                        self.name,
+                        words(&why)
+                    ));
                     came = Came::Nothing;
                 }
                 Landed::Failed(error) => return Err(error.into()),

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::journal::Enacted;
 use super::look::{Selected, captured};
 use super::{Agent, NodeError};
+use crate::api::error::whole;
 use crate::clock::{now, stamp};
 use crate::records;
 use crate::telemetry::say;
@@ -98,7 +99,7 @@ impl Agent {
                 }
                 tried.retry_at = Some(now() + 5);
                 if let Err(error) = self.apply(desired).await {
-                    say(&format!("{}: policy {policy}: {error}", self.name));
+                    say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
                 }
                 return Ok(Did::Something);
             }
@@ -373,17 +374,6 @@ impl Agent {
         self.woken.kernel();
         done
     }
-}
-
-/// An error with all that led to it.
-fn whole(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }
 
 fn attempts_of(status: &crds::NodeNetworkConfigurationEnactmentStatus, generation: i64) -> u32 {
