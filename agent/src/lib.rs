@@ -17,6 +17,7 @@ pub mod netlink;
 pub mod netns;
 pub mod node;
 mod pools;
+pub mod probe;
 pub mod records;
 mod telemetry;
 pub mod transaction;

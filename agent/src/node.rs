@@ -13,6 +13,7 @@
 
 mod act;
 mod alone;
+mod ask;
 mod enact;
 mod journal;
 mod kernel;
@@ -45,6 +46,7 @@ use crate::api::task::Task;
 use crate::clock::now;
 use crate::netlink::Observation;
 use crate::netns::Namespace;
+use crate::probe::Probes;
 use crate::telemetry::say;
 use enact::Tried;
 use journal::Book;
@@ -70,6 +72,8 @@ pub struct Settings {
     pub register: Option<Registration>,
     /// The namespace of the controller's Lease: where nobody has it, agents serve themselves.
     pub lease_namespace: String,
+    /// What must go on working when this host is changed.
+    pub probes: Probes,
 }
 
 /// Why an agent can't go on.
@@ -110,6 +114,7 @@ pub struct Agent {
     /// Policies whose enactment's name is another node's, and until when they are left alone.
     taken: BTreeMap<PolicyName, Instant>,
     alone: alone::Alone,
+    probes: Probes,
     /// Addresses that were given Berth's mark, or should have been.
     marked: BTreeSet<IpAddr>,
     _lock: Flock<File>,
@@ -205,6 +210,7 @@ impl Agent {
             register: settings.register,
             unanswered: BTreeMap::new(),
             taken: BTreeMap::new(),
+            probes: settings.probes,
             marked: BTreeSet::new(),
             alone: alone::Alone::new(settings.lease_namespace),
             _lock: lock,

@@ -1,6 +1,7 @@
 //! `berth agent`: work on this host until told to stop.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -11,6 +12,7 @@ use crate::embedded::Api;
 use crate::manifests::Manifests;
 use crate::netns::Namespace;
 use crate::node::{Agent, Registration, Settings};
+use crate::probe::{Probes, Which};
 use crate::telemetry::say;
 
 /// Give this host its addresses, and keep its network as its policies say
@@ -46,6 +48,13 @@ pub(super) struct Args {
     /// Register this host's Node and keep it Ready: where there is no kubelet
     #[arg(long)]
     register_node: bool,
+    /// What must go on working when this host is changed, if it did before: gateway, dns, api, node, or none; a policy's
+    /// annotation nmstate.io/probes says otherwise for that policy
+    #[arg(long, value_name = "LIST", default_value_t = Which(Probes::default().which))]
+    probes: Which,
+    /// How long what is silent after a change is waited for, before the change is undone
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    probe_timeout: u64,
     /// Labels of the Node that is registered
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = super::render::label)]
     node_labels: Vec<(String, String)>,
@@ -97,6 +106,10 @@ impl Args {
             namespace: self.netns.clone().unwrap_or_default(),
             state_dir: self.state_dir.clone(),
             lease_namespace: self.namespace.clone(),
+            probes: Probes {
+                which: self.probes.0.clone(),
+                patience: Duration::from_secs(self.probe_timeout),
+            },
             register: registers.then(|| Registration { labels: self.node_labels.iter().cloned().collect() }),
         }
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crds::names::annotation;
 use crds::names::enactment as names;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -17,11 +18,13 @@ use policy::state::default_port_vlans;
 use policy::template::{Rendered, render};
 use serde_json::{Value, json};
 
+use super::ask::AskApi;
 use super::journal::Enacted;
 use super::look::{Selected, captured};
 use super::{Agent, NodeError};
 use crate::api::error::whole;
 use crate::clock::{now, stamp};
+use crate::probe::{NoProbe, Probes, Which};
 use crate::records;
 use crate::telemetry::say;
 
@@ -98,7 +101,7 @@ impl Agent {
                     continue;
                 }
                 tried.retry_at = Some(now() + 5);
-                if let Err(error) = self.apply(desired).await {
+                if let Err(error) = self.apply(desired, self.probes.clone()).await {
                     say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
                 }
                 return Ok(Did::Something);
@@ -160,6 +163,9 @@ impl Agent {
             Ok(doc) => doc,
             Err(wrong) => return broken(wrong),
         };
+        if let Err(wrong) = self.probes_of(one) {
+            return broken(&wrong);
+        }
         if let Some(wrong) = self.ungranted(one) {
             return broken(&wrong);
         }
@@ -300,7 +306,8 @@ impl Agent {
         // The status was written since it was read.
         let one = self.selected().into_iter().find(|again| again.name == one.name);
         let Some(one) = one else { return Ok(()) };
-        let done = self.apply(outlook.desired.clone()).await;
+        let probes = self.probes_of(&one).unwrap_or_else(|_| self.probes.clone());
+        let done = self.apply(outlook.desired.clone(), probes).await;
         self.observe().await?;
         let tried = self.tried.entry(one.name.clone()).or_default();
         tried.generation = view.generation;
@@ -323,6 +330,17 @@ impl Agent {
             }
             Err(error) => self.failed(&one, &outlook, view, &error).await,
         }
+    }
+
+    /// Which probes a change by this policy must pass: the agent's, or those that the policy names.
+    fn probes_of(&self, one: &Selected) -> Result<Probes, String> {
+        let Some(named) = one.object.annotations().get(annotation::PROBES) else {
+            return Ok(self.probes.clone());
+        };
+        let Which(which) = named
+            .parse()
+            .map_err(|wrong: NoProbe| format!("metadata.annotations[{}]: {wrong}", annotation::PROBES))?;
+        Ok(Probes { which, ..self.probes.clone() })
     }
 
     /// Journals a state that is good, with the addresses that it must not be applied without.
@@ -366,10 +384,11 @@ impl Agent {
         Ok(())
     }
 
-    async fn apply(&mut self, desired: Value) -> Result<Plan, super::HostError> {
+    async fn apply(&mut self, desired: Value, probes: Probes) -> Result<Plan, super::HostError> {
         let stopping = self.stopping.clone();
-        let done =
-            self.kernel.apply(desired, move || stopping.load(std::sync::atomic::Ordering::SeqCst)).await;
+        let stop = move || stopping.load(std::sync::atomic::Ordering::SeqCst);
+        let api = AskApi::new(self.client.clone(), self.name.to_string());
+        let done = self.kernel.apply(desired, probes, api, stop).await;
         // Our own doing is seen without waiting to be told.
         self.woken.kernel();
         done

@@ -17,7 +17,8 @@ use crate::kernel::{Kernel as _, KernelError, Live};
 use crate::netlink::Observation;
 use crate::netlink::monitor::{Heard, Monitor};
 use crate::netns::{Identity, Namespace, NetnsError};
-use crate::transaction::{self, ApplyError, Manner};
+use crate::probe::{self, Probes, Watch};
+use crate::transaction::{self, ApplyError, Event, Manner};
 
 type Job = Box<dyn FnOnce(&mut Live) + Send>;
 
@@ -95,24 +96,36 @@ impl Kernel {
         self.ask(|live| Ok(live.observe()?)).await
     }
 
-    /// Brings about a document, or leaves the host as it was.
+    /// Brings about a document, or leaves the host as it was; also where something that worked no longer does.
     pub(super) async fn apply(
         &self,
         desired: Value,
+        probes: Probes,
+        api: impl probe::Api + 'static,
         stop: impl Fn() -> bool + Send + 'static,
     ) -> Result<Plan, HostError> {
         let state_dir = self.state_dir.clone();
         self.ask(move |live| {
             let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
             let manner = Manner { verify: true, patience: Duration::from_secs(10) };
-            Ok(transaction::apply(live, &store, &desired, manner, &mut |_| {}, &stop)?)
+            let mut watch = Watch::new(probes, &api);
+            let tell = &mut |_: Event<'_>| {};
+            Ok(transaction::apply_watched(live, &store, &desired, manner, Some(&mut watch), tell, &stop)?)
         })
         .await
     }
 
     /// What a change that was cut off left is put right.
     pub(super) async fn recover(&self) -> Result<(), HostError> {
-        self.apply(serde_json::json!({}), || false).await.map(drop)
+        let state_dir = self.state_dir.clone();
+        self.ask(move |live| {
+            let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
+            let manner = Manner { verify: true, patience: Duration::from_secs(10) };
+            let nothing = serde_json::json!({});
+            transaction::apply(live, &store, &nothing, manner, &mut |_| {}, &|| false)?;
+            Ok(())
+        })
+        .await
     }
 
     /// Puts Berth's mark on these addresses, as far as they are there without it. Kernels before 5.18 have no place for

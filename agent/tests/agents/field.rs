@@ -11,6 +11,7 @@ use agent::api::lease::Election;
 use agent::netlink::Netlink;
 use agent::netns::Namespace;
 use agent::node::{Agent, Registration, Settings};
+use agent::probe::Probes;
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use hyper::http::Request;
@@ -46,6 +47,17 @@ pub(crate) struct Host {
     agent: Option<Working>,
     /// Whether its agent registers its Node, as one without a kubelet does.
     pub(crate) registers: bool,
+}
+
+/// A namespace with a gateway; gone with it.
+pub(crate) struct Gateway {
+    netns: String,
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
+    }
 }
 
 /// Hears of every IPv4 address that comes to a host or goes, into a file.
@@ -160,6 +172,21 @@ impl Field {
         Client::new(service, "default")
     }
 
+    /// The API, but for this host's Node, which is not to be had while this card has this address.
+    pub(crate) fn client_lost_with(&self, host: &Host, card: &str, ip: &str) -> Client {
+        let (api, netns, node) = (self.api.clone(), host.netns.clone(), format!("/nodes/{}", host.name));
+        let (card, ip) = (card.to_owned(), ip.to_owned());
+        let service = tower::service_fn(move |mut request: Request<kube::client::Body>| {
+            let api = api.clone();
+            let shows = || run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
+            if request.uri().path().ends_with(&node) && shows().contains(&ip) {
+                *request.uri_mut() = "/nowhere".parse().expect("a path");
+            }
+            api.oneshot(request)
+        });
+        Client::new(service, "default")
+    }
+
     pub(crate) async fn label(&self, host: &Host, key: &str, value: &str) {
         let label = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
         self.api::<Node>().patch(&host.name, &PatchParams::default(), &label).await.expect("a label");
@@ -210,6 +237,11 @@ impl Field {
     pub(crate) async fn policy(&self, name: &str, spec: Value) {
         self.create::<NodeNetworkConfigurationPolicy>(json!({"metadata": {"name": name}, "spec": spec}))
             .await;
+    }
+
+    pub(crate) async fn policy_with(&self, name: &str, annotations: Value, spec: Value) {
+        let metadata = json!({"name": name, "annotations": annotations});
+        self.create::<NodeNetworkConfigurationPolicy>(json!({"metadata": metadata, "spec": spec})).await;
     }
 
     pub(crate) async fn delete_policy(&self, name: &str) {
@@ -338,6 +370,7 @@ impl Host {
             state_dir: self.state_dir.clone(),
             register: self.registers.then(Registration::default),
             lease_namespace: "default".to_owned(),
+            probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
         }
     }
 
@@ -364,6 +397,19 @@ impl Host {
         let link = seen.state.link(card).expect("a card");
         let marked = |address: &&Address| address.protocol == Some(AddressProtocol::BERTH);
         link.ipv4.addresses.iter().filter(marked).map(|address| address.ip).collect()
+    }
+
+    /// Somebody at the other end of a card, who has this address and answers.
+    pub(crate) fn gateway(&self, card: &str, ip: &str) -> Gateway {
+        let netns = format!("{}-gw", self.netns);
+        run(Command::new("ip").args(["netns", "add", &netns]));
+        let far = card.replace("eth", "far");
+        self.ip(&format!("link set {far} netns {netns}"));
+        let gateway = Gateway { netns };
+        for line in [format!("addr add {ip}/24 dev {far}"), format!("link set {far} up")] {
+            run(Command::new("ip").args(["-n", &gateway.netns]).args(line.split_whitespace()));
+        }
+        gateway
     }
 
     /// The disk is lost.

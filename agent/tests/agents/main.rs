@@ -3,6 +3,7 @@
 mod alone;
 mod field;
 mod nodes;
+mod probes;
 
 use std::collections::BTreeSet;
 
