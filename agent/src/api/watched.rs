@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use super::task::Task;
 use super::{list, random};
-use crate::telemetry::say;
+use crate::telemetry::warn;
 
 /// How long to wait after a first failure, and at most.
 const FIRST: Duration = Duration::from_millis(200);
@@ -249,7 +249,7 @@ where
 /// Said once, until it is heard of again.
 fn lost(kind: &str, error: &Error) {
     let kind = kind.rsplit("::").next().unwrap_or(kind);
-    say(&format!("watch of {kind}: {error}; trying again"));
+    warn(&format!("watch of {kind}: {error}; trying again"));
 }
 
 /// Unless a later version is known: what we wrote ourselves is known before the watch tells of what was before it.

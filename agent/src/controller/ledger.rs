@@ -15,6 +15,7 @@ use policy::pool::{Barred, Pool};
 use serde_json::{Value, json};
 
 use crate::api::error::{Trouble, trouble};
+use crate::metrics::CLAIM_CONFLICTS;
 use crate::records;
 
 /// What became of a write.
@@ -53,7 +54,10 @@ pub(crate) async fn write(
                 let now = crate::api::error::optional(api.get(&name).await)?;
                 match now {
                     Some(now) if same(&now, object) => Ok(Written::Refused(error.to_string())),
-                    now => Ok(Written::Overtaken(now.map(Box::new))),
+                    now => {
+                        CLAIM_CONFLICTS.add(&[], 1);
+                        Ok(Written::Overtaken(now.map(Box::new)))
+                    }
                 }
             }
             _ => Err(error),
