@@ -4,12 +4,16 @@
 //! half of the watchdog's time.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
 use crate::health::Health;
+
+/// How long to wait for who is too busy to hear that this is ready.
+const AGAIN: Duration = Duration::from_millis(200);
 
 /// Whom to tell, and how often.
 pub(crate) struct Notify {
@@ -32,7 +36,12 @@ impl Notify {
         // The watchdog of another process is not ours to feed.
         let ours = watchdog_pid.is_none() || number(watchdog_pid) == Some(u64::from(std::process::id()));
         Self {
-            socket: address.and_then(|address| Some((UnixDatagram::unbound().ok()?, address))),
+            socket: address.and_then(|address| {
+                let socket = UnixDatagram::unbound().ok()?;
+                // Who doesn't listen must not hold up the work.
+                socket.set_nonblocking(true).ok()?;
+                Some((socket, address))
+            }),
             watchdog: number(watchdog_usec).filter(|usec| ours && *usec > 0).map(Duration::from_micros),
         }
     }
@@ -42,17 +51,19 @@ impl Notify {
         Self::new(get("NOTIFY_SOCKET"), get("WATCHDOG_USEC"), get("WATCHDOG_PID"))
     }
 
-    fn send(&self, text: &str) {
-        if let Some((socket, address)) = &self.socket {
-            let _ = socket.send_to_addr(text.as_bytes(), address);
-        }
+    /// Whether there is no use in sending it again: it is sent, or there is nobody.
+    fn send(&self, text: &str) -> bool {
+        let sent = self.socket.as_ref().map(|(socket, to)| socket.send_to_addr(text.as_bytes(), to));
+        !matches!(sent, Some(Err(error)) if error.kind() == ErrorKind::WouldBlock)
     }
 
     /// Says that it is ready when the first pass is over; from then on, that the loop is alive for as long as it is. Never
     /// ends.
     pub(crate) async fn follow(&self, health: &Health) {
         health.first_pass().await;
-        self.send("READY=1\nSTATUS=at work");
+        while !self.send("READY=1\nSTATUS=at work") {
+            tokio::time::sleep(AGAIN).await;
+        }
         let Some(watchdog) = self.watchdog.filter(|_| self.socket.is_some()) else {
             return std::future::pending().await;
         };

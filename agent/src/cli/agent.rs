@@ -70,7 +70,7 @@ const NMSTATE_LOCK: &str = "/var/k8s_nmstate/handler_lock";
 const HEALTH: &str = "127.0.0.1:9465";
 
 const EXAMPLES: &str = "\
---health-address is 127.0.0.1:9465 if not given, and none with --netns.
+Default of --health-address: 127.0.0.1:9465, and none with --netns.
 
 Examples:
   berth agent --node node01 --kubeconfig /etc/berth/kubeconfig

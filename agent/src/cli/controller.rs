@@ -36,7 +36,7 @@ const HEALTH: &str = "127.0.0.1:9466";
 const LET_GO: Duration = Duration::from_secs(3);
 
 const EXAMPLES: &str = "\
---health-address is 127.0.0.1:9466 if not given.
+Default of --health-address: 127.0.0.1:9466.
 
 Examples:
   berth controller --kubeconfig /etc/berth/kubeconfig
