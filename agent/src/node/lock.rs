@@ -6,28 +6,30 @@
 //! too. Called at the agent's start. Cost: nothing while nobody asks.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::sys::socket::sockopt::PeerCredentials;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket};
 use nix::sys::stat::{major, minor};
 use nix::unistd::geteuid;
 
 use super::Settings;
-use crate::api::task::Task;
 use crate::netns::{Namespace, NetnsError};
 use crate::telemetry::warn;
 
 /// What the agent of a network namespace is called in it.
 const NAME: &str = "nmstate.io/berth-agent";
-/// How long who holds the lock has to say who it is.
-const ANSWER: Duration = Duration::from_secs(1);
+/// A process of another container, say.
+const UNSEEN: &str = "a process that can't be seen from here";
+/// So much of a command line is shown.
+const SHOWN: usize = 200;
 /// A holder may go between two looks.
 const TRIES: usize = 3;
 
@@ -54,7 +56,8 @@ pub enum LockError {
 /// Held until dropped.
 pub(super) struct Lock {
     _folder: Flock<File>,
-    _network: Option<Task>,
+    /// Nobody is ever answered on it: that it listens is all.
+    _network: Option<UnixListener>,
 }
 
 impl Lock {
@@ -111,7 +114,7 @@ fn flock(path: &Path) -> Result<Option<Flock<File>>, LockError> {
     let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path);
     match Flock::lock(file.map_err(wrong)?, FlockArg::LockExclusiveNonblock) {
         Ok(held) => Ok(Some(held)),
-        Err((_, nix::errno::Errno::EWOULDBLOCK)) => Ok(None),
+        Err((_, Errno::EWOULDBLOCK)) => Ok(None),
         Err((_, errno)) => Err(wrong(errno.into())),
     }
 }
@@ -128,29 +131,32 @@ fn holder_of_file(path: &Path) -> String {
         })?;
         line.split_whitespace().nth(4)?.parse::<u32>().ok().filter(|pid| *pid > 0)
     });
-    pid.map_or("a process that can't be seen from here".to_owned(), process)
+    pid.map_or(UNSEEN.to_owned(), process)
 }
 
+/// A process, by its number and how it was started, as far as that can be seen from here.
 fn process(pid: u32) -> String {
-    match std::fs::read_to_string(format!("/proc/{pid}/comm")) {
-        Ok(name) => format!("process {pid}, {}", name.trim()),
-        Err(_) => format!("process {pid}"),
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = String::from_utf8_lossy(&line).replace('\0', " ");
+    match line.trim() {
+        "" => format!("process {pid}"),
+        line => format!("process {pid}: {}", line.chars().take(SHOWN).collect::<String>()),
     }
 }
 
 /// The network namespace is ours, unless somebody has it.
-fn network(settings: &Settings) -> Result<Option<Task>, LockError> {
+fn network(settings: &Settings) -> Result<Option<UnixListener>, LockError> {
     let socket = |source| LockError::Socket { source };
     let name = SocketAddr::from_abstract_name(NAME).map_err(socket)?;
     for _ in 0..TRIES {
         let bound = settings.namespace.inside(|| match UnixListener::bind_addr(&name) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(Err(who(&name))),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(Err(who())),
             other => other.map(Ok),
         })?;
         match bound.map_err(socket)? {
-            Ok(listener) => return answering(listener, settings).map(Some).map_err(socket),
+            Ok(listener) => return Ok(Some(listener)),
             Err(Who::Gone) => {}
-            Err(Who::Agent(said)) => return Err(LockError::Network { holder: said }),
+            Err(Who::Agent(holder)) => return Err(LockError::Network { holder }),
             Err(Who::Stranger { uid }) => {
                 // Anybody may take a name. Who has no rights over the network is no agent, and must not keep one out.
                 warn(&format!(
@@ -170,40 +176,23 @@ enum Who {
     Gone,
 }
 
-fn who(name: &SocketAddr) -> Who {
-    let Ok(mut stream) = UnixStream::connect_addr(name) else { return Who::Gone };
-    let peer = getsockopt(&stream.as_fd(), PeerCredentials);
-    let uid = peer.map_or(0, |peer| peer.uid());
-    if uid != 0 && uid != geteuid().as_raw() {
-        return Who::Stranger { uid };
+/// Asks the kernel: it knows who listens. Nobody answers, so a queue that is full is no reason to wait.
+fn who() -> Who {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let asked = UnixAddr::new_abstract(NAME.as_bytes()).and_then(|name| {
+        let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+        connect(stream.as_raw_fd(), &name)?;
+        getsockopt(&stream, PeerCredentials)
+    });
+    match asked {
+        Err(Errno::ECONNREFUSED) => Who::Gone,
+        Err(_) => Who::Agent(UNSEEN.to_owned()),
+        Ok(peer) if peer.uid() != 0 && peer.uid() != geteuid().as_raw() => Who::Stranger { uid: peer.uid() },
+        Ok(peer) => Who::Agent(
+            u32::try_from(peer.pid()).ok().filter(|pid| *pid > 0).map_or(UNSEEN.to_owned(), process),
+        ),
     }
-    let mut said = String::new();
-    let _ = stream.set_read_timeout(Some(ANSWER));
-    // Who doesn't answer is told by its number.
-    if stream.by_ref().take(1024).read_to_string(&mut said).is_ok() && !said.is_empty() {
-        return Who::Agent(said);
-    }
-    Who::Agent(match peer.map(|peer| u32::try_from(peer.pid())) {
-        Ok(Ok(pid)) if pid > 0 => process(pid),
-        _ => "a process that can't be seen from here".to_owned(),
-    })
 }
 
-/// Says who we are to whoever asks, and by listening holds the name.
-fn answering(listener: UnixListener, settings: &Settings) -> io::Result<Task> {
-    let folder = settings.state_dir.display();
-    let text = format!("node {}, process {}, state directory {folder}", settings.node, std::process::id());
-    listener.set_nonblocking(true)?;
-    let listener = tokio::net::UnixListener::from_std(listener)?;
-    Ok(Task::spawn(async move {
-        loop {
-            match listener.accept().await {
-                // A few bytes fit into any socket's buffer.
-                Ok((stream, _)) => {
-                    drop(stream.writable().await.and_then(|()| stream.try_write(text.as_bytes())))
-                }
-                Err(_) => tokio::time::sleep(ANSWER).await,
-            }
-        }
-    }))
-}
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Agents on real namespaces and cards, with the embedded API and the controller. Needs root.
 
 mod field;
+mod told;
 
 use std::collections::BTreeSet;
 
