@@ -55,6 +55,27 @@ bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, re
 soak: setup ## Run the claim protocol's model check in all its configurations, for hours
 	$(CARGO) run --release $(LOCKED) -p berth-tests --bin model -- $(if $(SOAK),$(SOAK),--soak)
 
+# Where 'make install' puts things. DESTDIR goes before everything, for packagers.
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+SYSCONFDIR ?= /etc
+BINARY ?= target/release/berth
+
+.PHONY: install
+install: ## Install what 'make build' built: binary, systemd unit, settings; DESTDIR=, PREFIX=/usr/local
+	@test -x $(BINARY) || { echo "there is no $(BINARY): run 'make build' first" >&2; exit 1; }
+	install -D -m 755 $(BINARY) $(DESTDIR)$(BINDIR)/berth
+	install -d -m 755 $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSCONFDIR)/berth/manifests
+	sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' systemd/berth.service > $(DESTDIR)$(UNITDIR)/berth.service
+	chmod 644 $(DESTDIR)$(UNITDIR)/berth.service
+	test -e $(DESTDIR)$(SYSCONFDIR)/berth/agent.yaml || install -m 644 systemd/agent.yaml $(DESTDIR)$(SYSCONFDIR)/berth/agent.yaml
+
+.PHONY: uninstall
+uninstall: ## Remove binary and unit; settings and state stay
+	rm -f $(DESTDIR)$(BINDIR)/berth $(DESTDIR)$(UNITDIR)/berth.service
+	@echo "settings in $(DESTDIR)$(SYSCONFDIR)/berth and state in /var/lib/berth stay: they say what this host holds"
+
 .PHONY: setup
 setup: ## Check what building needs, and install what is missing (Debian, as root)
 	@tests/setup.sh

@@ -19,7 +19,9 @@ mod output;
 mod plan;
 mod pool;
 mod render;
+mod run;
 mod serve;
+mod settings;
 mod show;
 
 use std::fmt;
@@ -88,6 +90,10 @@ enum UsageError {
         "--write-kubeconfig: kubectl can't speak to a unix socket; add --listen 127.0.0.1:0, or use curl --unix-socket PATH"
     )]
     KubeconfigOfSocket,
+    #[error("say which Node this host is, with --node NAME, NODE_NAME or 'node' in --config")]
+    NodeUnnamed,
+    #[error("--standalone has an API of its own: it takes no --kubeconfig")]
+    StandaloneElsewhere,
     #[error("no kind is called {name}; there is: {}", .known.join(", "))]
     NoSuchKind { name: String, known: Vec<&'static str> },
 }
@@ -106,7 +112,7 @@ impl fmt::Display for Unproven<'_> {
 
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
-    let done = match Args::parse().verb {
+    let done = settings::parse().and_then(|args| match args.verb {
         Verb::Show(args) => show::run(&args),
         Verb::Apply(args) => apply::run(&args),
         Verb::Render(args) => render::run(&args),
@@ -117,7 +123,7 @@ pub fn run() -> ExitCode {
         Verb::Controller(args) => controller::run(&args),
         Verb::Agent(args) => agent::run(&args),
         Verb::Demo(args) => demo::run(&args),
-    };
+    });
     match done.and_then(|text| output::answer(&text)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -18,6 +18,7 @@ mod pools;
 mod reading;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +30,9 @@ use kube::api::{Api, ListParams};
 
 use crate::api::error::words;
 use crate::api::{Link, Watched};
-use crate::telemetry::say;
+use crate::events::Events;
+use crate::health::Health;
+use crate::telemetry::warn;
 use known::{Known, Work};
 
 /// How long to wait after a pass that failed: the API is away, or too much was going on.
@@ -37,8 +40,16 @@ const AGAIN: Duration = Duration::from_millis(500);
 
 /// Leads until dropped: whoever holds the Lease runs this.
 pub async fn lead(client: Client) {
+    lead_seen(client, &Health::default()).await;
+}
+
+/// The same, with signs of life.
+pub(crate) async fn lead_seen(client: Client, health: &Health) {
     let lead = Lead::start(client).await;
-    tokio::join!(lead.run(), nodes::look_after(lead.client.clone(), lead.watches.nodes.clone()));
+    let _shown = told::gauges(&lead.watches);
+    // Cut off in the middle of a pass, it is nothing that hangs.
+    let _over = health.over();
+    tokio::join!(lead.run(health), nodes::look_after(lead.client.clone(), lead.watches.nodes.clone()));
 }
 
 /// The one that leads.
@@ -46,6 +57,7 @@ struct Lead {
     client: Client,
     known: Arc<Known>,
     watches: Watches,
+    events: Events,
 }
 
 /// Kept for as long as they are to go on.
@@ -95,14 +107,17 @@ impl Lead {
         let watches = Watches::start(&client, &known);
         watches.started().await;
         known.begin();
-        Self { client, known, watches }
+        Self { events: told::events(client.clone()), client, known, watches }
     }
 
-    async fn run(&self) {
+    async fn run(&self, health: &Health) {
         loop {
+            health.waits();
             let work = self.known.work().await;
+            health.works();
             if self.watches.are_current() {
                 self.pass(work).await;
+                health.passed(true);
             } else {
                 self.known.put_off(work, AGAIN);
             }
@@ -140,5 +155,5 @@ impl Lead {
 
 /// What went wrong and is tried again.
 fn tell(what: &str, error: &kube::Error) {
-    say(&format!("{what}: {}; trying again", words(error)));
+    warn(&format!("{what}: {}; trying again", words(error)));
 }

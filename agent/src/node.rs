@@ -17,15 +17,16 @@ mod ask;
 mod enact;
 mod journal;
 mod kernel;
+pub mod lock;
 mod look;
 mod register;
 mod report;
+mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::future::Future;
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -34,23 +35,25 @@ use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, No
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
-use nix::fcntl::{Flock, FlockArg};
 use policy::claim::{ClaimKey, Host, NodeName, PolicyName, Time};
 use policy::state::{Address, AddressProtocol};
 use serde_json::Value;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::api::Watched;
 use crate::api::error::{whole, words};
 use crate::api::task::Task;
 use crate::clock::now;
+use crate::health::Health;
 use crate::netlink::Observation;
 use crate::netns::Namespace;
 use crate::probe::Probes;
-use crate::telemetry::say;
+use crate::telemetry::{say, warn};
 use enact::Tried;
 use journal::Book;
 use kernel::Kernel;
+use lock::{Lock, LockError};
+use telling::Telling;
 
 pub use journal::JournalError;
 pub use kernel::HostError;
@@ -58,6 +61,9 @@ pub use register::Registration;
 
 /// How long to wait after the API was away, or a write was overtaken.
 const AGAIN: Duration = Duration::from_millis(500);
+
+/// How long a pass that is told to stop may still wait for the API: an answer that comes comes sooner.
+const LEAVE: Duration = Duration::from_secs(3);
 
 /// So often may others write first before a pass is put off.
 const OVERTAKEN: usize = 10;
@@ -85,10 +91,8 @@ pub enum NodeError {
     Host(#[from] HostError),
     #[error("{0}")]
     Api(#[from] kube::Error),
-    #[error("another agent works with {}: one host has one", .path.display())]
-    Busy { path: PathBuf },
-    #[error("can't use the state directory {}", .path.display())]
-    Folder { path: PathBuf, source: std::io::Error },
+    #[error(transparent)]
+    Busy(#[from] LockError),
 }
 
 /// The agent of one host.
@@ -108,6 +112,8 @@ pub struct Agent {
     /// What was asked for by the label that asks for a report, when this agent last reported.
     refreshed: Option<String>,
     stopping: Arc<AtomicBool>,
+    /// The same, to be waited on.
+    stopped: watch::Sender<bool>,
     register: Option<Registration>,
     /// Whether its Node was registered, where it is this agent's to do so: before, that there is none means nothing.
     registered: Arc<AtomicBool>,
@@ -119,7 +125,8 @@ pub struct Agent {
     probes: Probes,
     /// Addresses that were given Berth's mark, or should have been.
     marked: BTreeSet<IpAddr>,
-    _lock: Flock<File>,
+    telling: Telling,
+    _lock: Lock,
 }
 
 /// What the kernel was seen to be.
@@ -188,7 +195,7 @@ impl Objects {
 impl Agent {
     /// Opens the host and its journal. Nothing is touched yet.
     pub fn open(client: Client, settings: Settings) -> Result<Self, NodeError> {
-        let lock = locked(&settings.state_dir)?;
+        let lock = Lock::take(&settings)?;
         let book = Book::open(&settings.state_dir, &settings.node)?;
         if let Some(aside) = &book.damaged {
             say(&format!("{}: the journal can't be read and is kept at {}", settings.node, aside.display()));
@@ -196,6 +203,7 @@ impl Agent {
         let woken = Arc::new(Woken::default());
         let tell = woken.clone();
         let kernel = Kernel::start(&settings.namespace, settings.state_dir.clone(), move || tell.kernel())?;
+        let telling = Telling::new(client.clone(), &settings.node);
         Ok(Self {
             name: NodeName::new(settings.node.as_str()),
             host: Host { journal: book.claims(), memory: Default::default() },
@@ -210,6 +218,7 @@ impl Agent {
             claims_read: look::Claims::default(),
             refreshed: None,
             stopping: Arc::default(),
+            stopped: watch::Sender::new(false),
             registered: Arc::new(AtomicBool::new(settings.register.is_none())),
             register: settings.register,
             unanswered: BTreeMap::new(),
@@ -217,6 +226,7 @@ impl Agent {
             probes: settings.probes,
             marked: BTreeSet::new(),
             alone: alone::Alone::new(settings.lease_namespace),
+            telling,
             _lock: lock,
         })
     }
@@ -224,8 +234,10 @@ impl Agent {
     /// Ends the loop, and reverts what is under way.
     pub fn stop(&self) -> impl Fn() + Send + 'static {
         let (stopping, woken) = (self.stopping.clone(), self.woken.clone());
+        let stopped = self.stopped.clone();
         move || {
             stopping.store(true, Ordering::SeqCst);
+            stopped.send_replace(true);
             woken.notify.notify_one();
         }
     }
@@ -240,22 +252,46 @@ impl Agent {
         }
         while !self.stopping.load(Ordering::SeqCst) {
             let woken = self.woken.clone();
-            let wait = match self.pass().await {
+            let hurry = self.hurry();
+            let passed = tokio::select! {
+                passed = self.pass() => passed,
+                () = hurry => break,
+            };
+            self.telling.passed(passed.is_ok() && self.objects.are_read());
+            let wait = match passed {
                 Ok(wait) => wait,
                 Err(NodeError::Api(error)) => {
-                    say(&format!("{}: {}; trying again", self.name, words(&error)));
+                    warn(&format!("{}: {}; trying again", self.name, words(&error)));
                     Some(AGAIN)
                 }
                 Err(error) => {
-                    say(&format!("{}: {}", self.name, whole(&error)));
+                    warn(&format!("{}: {}", self.name, whole(&error)));
                     Some(Duration::from_secs(5))
                 }
             };
             let wait = wait.unwrap_or(Duration::from_secs(3600));
+            self.telling.health.waits();
             // Nothing by then is nothing wrong.
             let _ = tokio::time::timeout(wait, woken.notify.notified()).await;
         }
         Ok(())
+    }
+
+    /// How this agent is.
+    pub(crate) fn health(&self) -> Arc<Health> {
+        self.telling.health.clone()
+    }
+
+    /// Ends when a pass that was told to stop has had its time: an API that never answers must not keep the agent. A
+    /// change of the host is over by then, finished or undone.
+    fn hurry(&self) -> impl Future<Output = ()> + use<> {
+        let (mut stopped, idle) = (self.stopped.subscribe(), self.kernel.idle());
+        async move {
+            // The sender is the agent's own.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+            tokio::time::sleep(LEAVE).await;
+            idle.await;
+        }
     }
 
     /// Registers the Node as soon as the API can be reached, and keeps it.
@@ -281,9 +317,13 @@ impl Agent {
             }
             // Whatever it finds, others get their turn: a signal is heard.
             tokio::task::yield_now().await;
+            self.telling.health.works();
             self.observe().await?;
             let wait = match self.claims().await? {
-                act::Did::Something => continue,
+                act::Did::Something => {
+                    self.telling.did();
+                    continue;
+                }
                 act::Did::Overtaken => {
                     overtaken += 1;
                     if overtaken > OVERTAKEN {
@@ -294,12 +334,12 @@ impl Agent {
                 act::Did::Nothing { until } => until,
             };
             match self.policies().await? {
-                enact::Did::Something => {}
+                enact::Did::Something => self.telling.did(),
                 enact::Did::Nothing { until } => {
                     self.mark().await?;
                     let waits = [until, wait].into_iter().flatten().min().map(until_then);
                     match self.alone().await? {
-                        alone::Did::Something => {}
+                        alone::Did::Something => self.telling.did(),
                         alone::Did::Nothing { again } => {
                             return Ok([waits, again].into_iter().flatten().min());
                         }
@@ -351,14 +391,4 @@ impl Agent {
 
 fn until_then(time: Time) -> Duration {
     Duration::from_secs(time.saturating_sub(now()).max(1))
-}
-
-/// One agent per state directory, for as long as it runs.
-fn locked(folder: &Path) -> Result<Flock<File>, NodeError> {
-    let path = folder.join("agent.lock");
-    let wrong = |source| NodeError::Folder { path: folder.to_owned(), source };
-    std::fs::create_dir_all(folder).map_err(wrong)?;
-    let mut open = File::options();
-    let file = open.write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(wrong)?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| NodeError::Busy { path })
 }

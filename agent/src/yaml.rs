@@ -9,9 +9,10 @@
 use std::fmt;
 
 use policy::capture::Spot;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::budget::BudgetBreach;
-use serde_saphyr::{Error, MessageFormatter, Options, UserMessageFormatter};
+use serde_saphyr::{Error, MessageFormatter, Options, Spanned, UserMessageFormatter};
 use thiserror::Error;
 
 #[cfg(test)]
@@ -59,6 +60,47 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Value>, ParseError> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple_with_options(text, options()).map_err(|error| refused(text, &error))?;
     Ok(documents.into_iter().filter(|document| !document.is_null()).collect())
+}
+
+/// An entry of a map, with the line that its key stands on.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) line: usize,
+    pub(crate) value: Value,
+}
+
+/// The entries of a document that is one map; none of an empty one.
+pub(crate) fn entries(text: &str) -> Result<Vec<Entry>, ParseError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let read: Option<Entries> =
+        serde_saphyr::from_str_with_options(text, options()).map_err(|error| refused(text, &error))?;
+    Ok(read.map(|Entries(entries)| entries).unwrap_or_default())
+}
+
+struct Entries(Vec<Entry>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Map;
+        impl<'de> Visitor<'de> for Map {
+            type Value = Entries;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of settings")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((key, value)) = map.next_entry::<Spanned<String>, Value>()? {
+                    let line = usize::try_from(key.referenced.line()).unwrap_or_default();
+                    entries.push(Entry { key: key.value, line, value });
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Map)
+    }
 }
 
 /// One document, ending in a line break.

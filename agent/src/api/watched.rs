@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use super::error::words;
 use super::task::Task;
 use super::{list, random};
-use crate::telemetry::say;
+use crate::telemetry::warn;
 
 /// How long to wait after a first failure, and at most.
 const FIRST: Duration = Duration::from_millis(200);
@@ -250,7 +250,7 @@ where
 /// Said once, until it is heard of again.
 fn lost(kind: &str, error: &Error) {
     let kind = kind.rsplit("::").next().unwrap_or(kind);
-    say(&format!("watch of {kind}: {}; trying again", words(error)));
+    warn(&format!("watch of {kind}: {}; trying again", words(error)));
 }
 
 /// Unless a later version is known: what we wrote ourselves is known before the watch tells of what was before it.

@@ -4,14 +4,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
+use clap::ArgAction;
 
 use super::client::{self, Connect};
+use super::run::{Running, boolean};
+use super::{UsageError, render};
 use crate::api::lease::Election;
 use crate::controller;
 use crate::embedded::Api;
 use crate::manifests::Manifests;
 use crate::netns::Namespace;
+use crate::node::lock::{NmstateLock, is_hosts_network};
 use crate::node::{Agent, Registration, Settings};
+use crate::notify::Notify;
 use crate::probe::{Probes, Which};
 use crate::telemetry::say;
 
@@ -21,32 +26,34 @@ use crate::telemetry::say;
 /// it went. What something else changes is put back. What it holds is in a journal on disk before it is used, so a
 /// restart, or a boot without the API, changes nothing. SIGTERM and Ctrl-C end it; a change under way is finished or undone.
 ///
-/// Needs CAP_NET_ADMIN.
+/// Needs CAP_NET_ADMIN. Each flag can also be given by the environment, or in the file of --config.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
     #[command(flatten)]
     connect: Connect,
     /// The name of this host's Node; with --standalone the hostname, if not given
-    #[arg(long, value_name = "NAME", env = "NODE_NAME", required_unless_present = "standalone")]
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
     node: Option<String>,
     /// A host on its own: API and controller in this process, pools and policies from the manifests in this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "kubeconfig")]
+    #[arg(long, value_name = "DIR", env = "BERTH_STANDALONE")]
     standalone: Option<PathBuf>,
     /// Elect a controller among the agents that have this flag
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", env = "BERTH_WITH_CONTROLLER", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_value = "false", default_missing_value = "true", value_parser = boolean())]
     with_controller: bool,
     /// The namespace of the controller's Lease
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "default")]
     namespace: String,
     /// Work on this network namespace: a name of 'ip netns', or a path
-    #[arg(long, value_name = "PATH|NAME")]
+    #[arg(long, value_name = "PATH|NAME", env = "BERTH_NETNS")]
     netns: Option<Namespace>,
     /// Where the journal and checkpoints are kept
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/berth")]
+    #[arg(long, value_name = "DIR", env = "BERTH_STATE_DIR", default_value = "/var/lib/berth")]
     state_dir: PathBuf,
     /// Register this host's Node and keep it Ready: where there is no kubelet
-    #[arg(long)]
+    #[arg(long, value_name = "BOOL", env = "BERTH_REGISTER_NODE", action = ArgAction::Set, num_args = 0..=1)]
+    #[arg(require_equals = true, default_value = "false", default_missing_value = "true", value_parser = boolean())]
     register_node: bool,
     /// What must go on working when this host is changed, if it did before: gateway, dns, api, node, or none; a policy's
     /// annotation nmstate.io/probes says otherwise for that policy
@@ -56,49 +63,81 @@ pub(super) struct Args {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     probe_timeout: u64,
     /// Labels of the Node that is registered
-    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = super::render::label)]
+    #[arg(long, value_name = "KEY=VALUE", env = "BERTH_NODE_LABELS", value_delimiter = ',', value_parser = render::label)]
     node_labels: Vec<(String, String)>,
+    /// kubernetes-nmstate's lock, held so that its handler and this agent never both work on this host; 'none' for no lock
+    #[arg(long, value_name = "FILE", env = "NMSTATE_INSTANCE_NODE_LOCK_FILE", default_value = NMSTATE_LOCK)]
+    node_lock: PathBuf,
+    #[command(flatten)]
+    running: Running,
 }
 
+/// Where kubernetes-nmstate has it.
+const NMSTATE_LOCK: &str = "/var/k8s_nmstate/handler_lock";
+
+/// Where an agent answers, if not told otherwise; with --netns nowhere, since there may be many.
+const HEALTH: &str = "127.0.0.1:9465";
+
 const EXAMPLES: &str = "\
+Default of --health-address: 127.0.0.1:9465, and none with --netns.
+
 Examples:
   berth agent --node node01 --kubeconfig /etc/berth/kubeconfig
   berth agent --standalone /etc/berth/manifests
+  berth agent --config /etc/berth/agent.yaml
   berth agent --node blue --netns blue --state-dir /var/lib/berth/blue --kubeconfig kubeconfig";
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
-    client::runtime()?.block_on(async {
-        let mut asked = client::Stop::new()?;
-        let place = || format!("--state-dir {}", args.state_dir.display());
-        std::fs::create_dir_all(&args.state_dir).with_context(place)?;
-        let node = args.node.clone().unwrap_or_else(client::hostname);
-        let client = match &args.standalone {
-            None => args.connect.client().await?,
-            Some(_) => Api::open(&args.state_dir.join("api")).with_context(place)?.client(),
-        };
-        let mut agent = Agent::open(client.clone(), args.settings(&node))?;
-        let stop = agent.stop();
-        say(&format!("node {node}: at work"));
-        client::ready();
-        let mut work = std::pin::pin!(agent.run());
-        let mut beside = std::pin::pin!(args.beside(&client, &node));
-        tokio::select! {
-            done = &mut work => return done.map(|()| String::new()).map_err(Into::into),
-            () = &mut beside => {}
-            () = asked.asked() => {}
-        }
-        say("stopping");
-        stop();
-        // The API may be in this very process: it goes on until the pass is over.
-        tokio::select! {
-            done = &mut work => done?,
-            () = &mut beside => {}
-        }
-        Ok(String::new())
-    })
+    args.running.speak();
+    args.check()?;
+    client::block_on(work(args)).map(|()| String::new())
+}
+
+async fn work(args: &Args) -> anyhow::Result<()> {
+    let mut asked = client::Stop::new()?;
+    let place = || format!("--state-dir {}", args.state_dir.display());
+    std::fs::create_dir_all(&args.state_dir).with_context(place)?;
+    let node = args.node.clone().unwrap_or_else(client::hostname);
+    let _lock = args.nmstate_lock()?;
+    let client = match &args.standalone {
+        None => args.connect.client().await?,
+        Some(_) => Api::open(&args.state_dir.join("api")).with_context(place)?.client(),
+    };
+    let mut agent = Agent::open(client.clone(), args.settings(&node))?;
+    let (stop, health) = (agent.stop(), agent.health());
+    let _server = args.running.answer(args.netns.is_none().then_some(HEALTH), &health).await?;
+    say(&format!("node {node}: at work"));
+    let notify = Notify::from_env();
+    let mut work = std::pin::pin!(agent.run());
+    let mut beside = std::pin::pin!(async {
+        tokio::join!(args.beside(&client, &node), notify.follow(&health));
+    });
+    tokio::select! {
+        done = &mut work => return done.map_err(Into::into),
+        () = &mut beside => {}
+        () = asked.asked() => {}
+    }
+    say("stopping");
+    notify.stopping();
+    stop();
+    // The API may be in this very process: it goes on until the pass is over.
+    tokio::select! {
+        done = &mut work => done?,
+        () = &mut beside => {}
+    }
+    Ok(())
 }
 
 impl Args {
+    /// By hand, since a setting of a file is no argument to clap.
+    fn check(&self) -> Result<(), UsageError> {
+        match (&self.standalone, &self.node, &self.connect.kubeconfig) {
+            (None, None, _) => Err(UsageError::NodeUnnamed),
+            (Some(_), _, Some(_)) => Err(UsageError::StandaloneElsewhere),
+            _ => Ok(()),
+        }
+    }
+
     fn settings(&self, node: &str) -> Settings {
         let registers = self.register_node || self.standalone.is_some();
         Settings {
@@ -111,6 +150,15 @@ impl Args {
                 patience: Duration::from_secs(self.probe_timeout),
             },
             register: registers.then(|| Registration { labels: self.node_labels.iter().cloned().collect() }),
+        }
+    }
+
+    /// On another network than the host's there is no kubernetes-nmstate.
+    fn nmstate_lock(&self) -> anyhow::Result<Option<NmstateLock>> {
+        let is_wanted = self.node_lock.as_os_str() != "none";
+        match is_wanted && is_hosts_network(&self.netns.clone().unwrap_or_default()) {
+            true => Ok(NmstateLock::take(&self.node_lock)?),
+            false => Ok(None),
         }
     }
 

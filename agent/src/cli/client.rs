@@ -1,19 +1,32 @@
-//! What the verbs that speak to the API share: how to reach it, and when to stop.
+//! What the verbs that speak to the API share: how to reach it, how long to wait for it, and when to stop.
 
+use std::future::Future;
 use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
 
 use anyhow::Context;
+use hyper::http::{Request, Response};
 use kube::Client;
+use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tower::{BoxError, Service};
+
+/// How long an answer may take to begin: as long as an API server itself gives a request before it gives up. Watches begin
+/// as fast as everything else, and then last.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long threads that nobody waits for any more (a name that is being looked up) may keep the process.
+const REST: Duration = Duration::from_secs(1);
 
 /// Which API.
 #[derive(Debug, clap::Args)]
 pub(super) struct Connect {
     /// How to reach the API; default: $KUBECONFIG, ~/.kube/config, or the pod's service account
-    #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", env = "BERTH_KUBECONFIG")]
+    pub(super) kubeconfig: Option<PathBuf>,
 }
 
 impl Connect {
@@ -28,12 +41,48 @@ impl Connect {
                     .with_context(|| format!("--kubeconfig {}", path.display()))?
             }
         };
-        Client::try_from(config).context("the API can't be reached as configured")
+        let builder = ClientBuilder::try_from(config).context("the API can't be reached as configured")?;
+        Ok(builder.with_layer(&tower::layer::layer_fn(Patient)).build())
+    }
+}
+
+/// A service whose answers must begin in time: one that takes a request and never answers is as good as away.
+#[derive(Clone)]
+struct Patient<S>(S);
+
+impl<S, B> Service<Request<Body>> for Patient<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+    S::Future: Send + 'static,
+    B: 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut std::task::Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let answer = self.0.call(request);
+        Box::pin(async move {
+            let in_time = tokio::time::timeout(ANSWER, answer).await;
+            in_time.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER.as_secs()).into()))
+        })
     }
 }
 
 pub(super) fn runtime() -> anyhow::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().context("can't start")
+}
+
+/// Works to its end, and then waits for nobody.
+pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(REST);
+    done
 }
 
 /// SIGTERM and Ctrl-C, heard from the moment this is made.
@@ -59,13 +108,4 @@ impl Stop {
 pub(super) fn hostname() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_lowercase();
     if crds::text::is_dns_subdomain(&name) { name } else { "berth".to_owned() }
-}
-
-/// Tells systemd, where it started this and asked to be told (`Type=notify`). Where it can't be told, it finds out.
-pub(super) fn ready() {
-    if let Some(socket) = std::env::var_os("NOTIFY_SOCKET")
-        && let Ok(sender) = std::os::unix::net::UnixDatagram::unbound()
-    {
-        let _ = sender.send_to(b"READY=1", socket);
-    }
 }

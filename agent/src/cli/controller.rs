@@ -1,7 +1,13 @@
 //! `berth controller`: serve claims and lead rollouts, one at a time among those that run.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use super::client::{self, Connect};
+use super::run::Running;
 use crate::api::lease::Election;
+use crate::health::Health;
+use crate::notify::Notify;
 use crate::telemetry::say;
 use crate::{api, controller};
 
@@ -9,6 +15,8 @@ use crate::{api, controller};
 ///
 /// Any number may run; one leads, by a Lease, and another takes over when it is gone. Everything it knows it reads from
 /// the API: it keeps nothing on disk and never touches a host. SIGTERM and Ctrl-C end it, and leave the Lease to the next.
+///
+/// Each flag can also be given by the environment, or in the file of --config.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -17,31 +25,53 @@ pub(super) struct Args {
     /// The namespace of the Lease
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "default")]
     namespace: String,
+    #[command(flatten)]
+    running: Running,
 }
 
+/// Where a controller answers, if not told otherwise.
+const HEALTH: &str = "127.0.0.1:9466";
+
+/// How long to try to let go of the Lease; without it, it runs out by itself.
+const LET_GO: Duration = Duration::from_secs(3);
+
 const EXAMPLES: &str = "\
+Default of --health-address: 127.0.0.1:9466.
+
 Examples:
   berth controller --kubeconfig /etc/berth/kubeconfig
   berth controller                     # in a pod: by its service account";
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
-    client::runtime()?.block_on(async {
-        let mut asked = client::Stop::new()?;
-        let client = args.connect.client().await?;
-        let identity = format!("{}-{}", client::hostname(), &api::random::id()[..8]);
-        let (name, namespace) = (crds::names::lease::CONTROLLER, args.namespace.as_str());
-        let election = Election::new(&client, namespace, name, &identity);
-        say(&format!("{identity}: waiting for Lease {namespace}/{name}"));
-        let lead = || {
-            say(&format!("{identity}: leads"));
-            controller::lead(client.clone())
-        };
-        tokio::select! {
-            () = election.lead(lead) => {}
-            () = asked.asked() => {}
-        }
-        say("stopping");
-        Election::release(&client, namespace, name, &identity).await;
-        Ok(String::new())
-    })
+    args.running.speak();
+    client::block_on(work(args)).map(|()| String::new())
+}
+
+async fn work(args: &Args) -> anyhow::Result<()> {
+    let mut asked = client::Stop::new()?;
+    let client = args.connect.client().await?;
+    let health = Arc::new(Health::default());
+    let _server = args.running.answer(Some(HEALTH), &health).await?;
+    let identity = format!("{}-{}", client::hostname(), &api::random::id()[..8]);
+    let (name, namespace) = (crds::names::lease::CONTROLLER, args.namespace.as_str());
+    let election = Election::new(&client, namespace, name, &identity);
+    say(&format!("{identity}: waiting for Lease {namespace}/{name}"));
+    // Whoever waits for its turn is ready for it.
+    health.passed(true);
+    let lead = || {
+        say(&format!("{identity}: leads"));
+        controller::lead_seen(client.clone(), &health)
+    };
+    let notify = Notify::from_env();
+    tokio::select! {
+        () = election.lead(lead) => {}
+        () = notify.follow(&health) => {}
+        () = asked.asked() => {}
+    }
+    say("stopping");
+    notify.stopping();
+    // An API that doesn't answer must not keep us.
+    let released = Election::release(&client, namespace, name, &identity);
+    let _ = tokio::time::timeout(LET_GO, released).await;
+    Ok(())
 }

@@ -11,12 +11,13 @@ use futures_util::StreamExt;
 use json_patch::Patch as JsonPatch;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
-use policy::claim::{Answer, PoolName, Reply};
+use policy::claim::{Answer, PoolName, RefusalReason, Reply};
 use policy::pool::Pool;
 use serde_json::json;
 
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::guard;
+use crate::metrics::CLAIMS;
 use crate::records;
 
 /// Patches under way at any time: enough to keep an API server busy, few enough to leave it to others too.
@@ -47,20 +48,58 @@ pub(crate) async fn write<'a>(
         by_enactment.entry(answer.enactment.as_str()).or_default().push(answer);
     }
     let api: Api<NodeNetworkConfigurationEnactment> = Api::all(client.clone());
-    let patches: Vec<(String, Option<String>, JsonPatch)> = by_enactment
+    let patches: Vec<(String, Option<String>, JsonPatch, Counted)> = by_enactment
         .into_iter()
         .filter_map(|(uid, answers)| {
             let object = object_of(uid)?;
+            let counted = Counted::of(object, pool_name, &answers);
             let patch = patch(object, pool_name, pool, &answers)?;
-            Some((object.name_any(), object.resource_version(), patch))
+            Some((object.name_any(), object.resource_version(), patch, counted))
         })
         .collect();
     let api = &api;
     futures_util::stream::iter(patches)
-        .map(|(name, version, patch)| async move { land(api, &name, version, patch).await })
+        .map(|(name, version, patch, counted)| async move {
+            let landed = land(api, &name, version, patch).await;
+            if let Landed::Done(_) = &landed {
+                counted.add(pool_name);
+            }
+            landed
+        })
         .buffer_unordered(AT_ONCE)
         .collect()
         .await
+}
+
+/// The claims among answers, as they are counted once they are written: kind and result.
+struct Counted(Vec<(&'static str, &'static str)>);
+
+impl Counted {
+    fn of(object: &NodeNetworkConfigurationEnactment, pool: &PoolName, answers: &[&Answer]) -> Self {
+        let claims = object.status.as_ref().and_then(|status| status.ippool.get(pool.as_str()));
+        let kind = |answer: &Answer| {
+            let request = claims.and_then(|claims| claims.requests.get(answer.key.capture.as_str()));
+            let is_static = request.is_some_and(|request| request.literal.is_some());
+            if is_static { "static" } else { "dynamic" }
+        };
+        let result = |answer: &Answer| match &answer.reply {
+            Reply::Grant(_) => Some("granted"),
+            Reply::Refuse(refusal) => match refusal.reason {
+                // The end of one, not a new one.
+                RefusalReason::Released => None,
+                RefusalReason::HeldByAnother => Some("HeldByAnother"),
+                RefusalReason::NoAddress => Some("NoAddress"),
+                RefusalReason::NoSuchPool => Some("NoSuchPool"),
+            },
+        };
+        Self(answers.iter().filter_map(|answer| Some((kind(answer), result(answer)?))).collect())
+    }
+
+    fn add(&self, pool: &PoolName) {
+        for (kind, result) in &self.0 {
+            CLAIMS.add(&[pool.as_str(), kind, result], 1);
+        }
+    }
 }
 
 async fn land(

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::guard;
+use crate::metrics::CLAIM_CONFLICTS;
 use crate::records;
 
 /// What became of a write.
@@ -54,7 +55,10 @@ pub(crate) async fn write(
                 let now = optional(api.get(&name).await)?;
                 match now {
                     Some(now) if same(&now, object) => Ok(Written::Refused(words(&error))),
-                    now => Ok(Written::Overtaken(now.map(Box::new))),
+                    now => {
+                        CLAIM_CONFLICTS.add(&[], 1);
+                        Ok(Written::Overtaken(now.map(Box::new)))
+                    }
                 }
             }
             _ => Err(error),

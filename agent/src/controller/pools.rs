@@ -21,7 +21,7 @@ use super::answers::{self, Landed};
 use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::Reading;
-use super::{Lead, condition};
+use super::{Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::random;
 use crate::clock::now;
@@ -277,6 +277,7 @@ impl Lead {
             look.known.object.annotations().get(CONFIRM_RELEASE).and_then(|count| count.parse().ok());
         let worth_it = claim::tend(&look.ledger, &known.facts(confirmed), quarantine, look.now);
         self.wait_for_quarantines(look);
+        told::braked(&self.events, &look.known.object, worth_it.braked);
         self.ask_word(&worth_it.ask_word).await?;
         if worth_it.ledger.is_none() {
             return Ok(Step::On);
@@ -357,6 +358,7 @@ impl Lead {
         };
         match ledger::write(&self.client, object, pool, &look.barred, &next, conditions).await? {
             Written::Done(now) => {
+                told::written(&self.events, object, &now, &look.ledger, &next);
                 self.known.fresh_pool(*now);
                 self.answer(&look.name, Some(look), answers).await?;
                 Ok(Step::Again)

@@ -19,6 +19,7 @@ use super::{Inner, admit, body, gc};
 
 pub(super) mod create;
 pub(super) mod delete;
+mod expire;
 pub(super) mod list;
 pub(super) mod update;
 pub(super) mod watch;

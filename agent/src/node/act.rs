@@ -106,6 +106,7 @@ impl Agent {
     fn journal(&mut self, action: &Action) -> Result<(), NodeError> {
         if let Action::Journal { key, record } = action {
             self.book.write_claim(key, record.as_ref())?;
+            self.telling.journalled(key, record.as_ref());
         }
         Ok(())
     }

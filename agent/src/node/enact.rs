@@ -149,6 +149,7 @@ impl Agent {
                 if standing == Standing::Available {
                     self.remember(one, &outlook)?;
                 }
+                self.telling.standing(one, standing, &message);
                 self.say_standing(one, &outlook, standing, &message).await?;
                 Ok(Did::Something)
             }
@@ -333,6 +334,7 @@ impl Agent {
                 tried.repaired_at = now();
                 // The first few at once; then ever more slowly.
                 tried.retry_at = (tried.repairs > 3).then(|| now() + (1 << (tried.repairs - 3).min(5)));
+                self.telling.repaired(&one, tried.retry_at.is_some());
                 self.remember(&one, &outlook)
             }
             Ok(_) => {
@@ -390,6 +392,7 @@ impl Agent {
             }
             None => {
                 (tried.retry_at, tried.gave_up) = (None, true);
+                self.telling.gave_up(one, attempts);
                 (Standing::Failing, why)
             }
         };

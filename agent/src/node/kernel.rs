@@ -2,6 +2,7 @@
 //! that listens for changes.
 
 use std::collections::BTreeSet;
+use std::future::Future;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -10,10 +11,11 @@ use std::time::Duration;
 use policy::plan::{Plan, Step};
 use policy::state::{Address, AddressProtocol, IfName};
 use serde_json::Value;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::checkpoint::Store;
 use crate::kernel::{Kernel as _, KernelError, Live};
+use crate::metrics::stages::Stages;
 use crate::netlink::Observation;
 use crate::netlink::monitor::{Heard, Monitor};
 use crate::netns::{Identity, Namespace, NetnsError};
@@ -46,6 +48,8 @@ pub enum HostError {
 pub(super) struct Kernel {
     jobs: mpsc::Sender<Job>,
     state_dir: PathBuf,
+    /// Jobs that were asked for and are not over.
+    busy: watch::Sender<usize>,
 }
 
 impl Kernel {
@@ -79,7 +83,7 @@ impl Kernel {
         std::thread::spawn(move || {
             let _ = inside.inside(move || listen(&listening, &changed));
         });
-        Ok(Self { jobs, state_dir })
+        Ok(Self { jobs, state_dir, busy: watch::Sender::new(0) })
     }
 
     async fn ask<T: Send + 'static>(
@@ -87,7 +91,13 @@ impl Kernel {
         work: impl FnOnce(&mut Live) -> Result<T, HostError> + Send + 'static,
     ) -> Result<T, HostError> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |live| drop(answer.send(work(live))));
+        let busy = self.busy.clone();
+        busy.send_modify(|jobs| *jobs += 1);
+        let job: Job = Box::new(move |live| {
+            let done = work(live);
+            busy.send_modify(|jobs| *jobs -= 1);
+            drop(answer.send(done));
+        });
         self.jobs.send(job).map_err(|_| HostError::Died)?;
         answered.await.map_err(|_| HostError::Died)?
     }
@@ -109,10 +119,20 @@ impl Kernel {
             let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
             let manner = Manner { verify: true, patience: Duration::from_secs(10) };
             let mut watch = Watch::new(probes, &api);
-            let tell = &mut |_: Event<'_>| {};
-            Ok(transaction::apply_watched(live, &store, &desired, manner, Some(&mut watch), tell, &stop)?)
+            let mut stages = Stages::begin();
+            let tell = &mut |event: Event<'_>| stages.told(&event);
+            let done =
+                transaction::apply_watched(live, &store, &desired, manner, Some(&mut watch), tell, &stop);
+            stages.end();
+            Ok(done?)
         })
         .await
+    }
+
+    /// Waits until nothing is under way.
+    pub(super) fn idle(&self) -> impl Future<Output = ()> + use<> {
+        let mut busy = self.busy.subscribe();
+        async move { drop(busy.wait_for(|jobs| *jobs == 0).await) }
     }
 
     /// What a change that was cut off left is put right.

@@ -4,6 +4,7 @@ mod alone;
 mod field;
 mod nodes;
 mod probes;
+mod told;
 
 use std::collections::BTreeSet;
 

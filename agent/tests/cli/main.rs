@@ -7,8 +7,12 @@ mod shared;
 mod agree;
 mod behaviour;
 mod docs;
+#[path = "../common/folder.rs"]
+mod folder;
 mod goldens;
+mod install;
 mod literals;
 mod refused;
 mod serve;
+mod settings;
 mod support;

@@ -1,6 +1,7 @@
 //! The real kubectl on `berth serve`, over TLS with certificates that `berth serve pki` made: it must look like kubectl on a
 //! cluster. What is asserted is what a person sees.
 
+mod agents;
 #[path = "../common/folder.rs"]
 mod folder;
 mod hosts;

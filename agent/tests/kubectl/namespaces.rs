@@ -16,11 +16,11 @@ use crate::support::KUBECTL;
 const HOSTS: [&str; 4] = ["server", "node01", "node02", "node03"];
 
 /// A network and a mount namespace that end with the pipe to the process in them: also when the test is killed.
-struct Host {
+pub(crate) struct Host {
     holder: Child,
     home: PathBuf,
     /// What `export` said.
-    exported: BTreeMap<String, String>,
+    pub(crate) exported: BTreeMap<String, String>,
 }
 
 /// Everything below these is a host's own.
@@ -38,7 +38,7 @@ exec cat
 "#;
 
 impl Host {
-    fn new(home: PathBuf) -> Self {
+    pub(crate) fn new(home: PathBuf) -> Self {
         fs::create_dir_all(&home).expect("a folder");
         let mut holder = Command::new("unshare")
             .args(["--net", "--mount", "sh", "-c", OWN, "sh"])
@@ -58,7 +58,7 @@ impl Host {
         self.holder.id().to_string()
     }
 
-    fn command(&self, folder: &Path, line: &str) -> Command {
+    pub(crate) fn command(&self, folder: &Path, line: &str) -> Command {
         let path = std::env::var("PATH").expect("a PATH");
         let mut command = Command::new("nsenter");
         command
@@ -72,7 +72,7 @@ impl Host {
     }
 
     /// What a terminal shows.
-    fn shows(&self, folder: &Path, line: &str) -> String {
+    pub(crate) fn shows(&self, folder: &Path, line: &str) -> String {
         let output = self.command(folder, &format!("exec 2>&1; {line}")).output().expect("start nsenter");
         String::from_utf8(output.stdout).expect("text")
     }
@@ -85,12 +85,12 @@ impl Drop for Host {
     }
 }
 
-fn docs() -> PathBuf {
+pub(crate) fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").canonicalize().expect("the documents")
 }
 
 /// `(host, command, what the terminal shows)` of each `host$ …` in the document's console blocks.
-fn commands(text: &str) -> Vec<(String, String, String)> {
+pub(crate) fn commands(text: &str) -> Vec<(String, String, String)> {
     let mut found: Vec<(String, String, String)> = Vec::new();
     let mut inside = false;
     for line in text.lines() {
@@ -111,7 +111,7 @@ fn commands(text: &str) -> Vec<(String, String, String)> {
 }
 
 /// Days, ages and spaces between columns differ from run to run.
-fn steady(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn steady(text: &str) -> Vec<Vec<String>> {
     let day = |word: &str| {
         let parts: Vec<&str> = word.split('-').collect();
         parts.len() == 3 && parts.iter().all(|part| part.parse::<u32>().is_ok())
@@ -129,7 +129,7 @@ fn steady(text: &str) -> Vec<Vec<String>> {
 }
 
 /// `berth` and `kubectl` on the PATH, and in place of ssh a copy from one mount namespace to another.
-fn programs(folder: &Path, hosts: &BTreeMap<&str, Host>) {
+pub(crate) fn programs(folder: &Path, hosts: &BTreeMap<&str, Host>) {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).expect("a folder");
     symlink(env!("CARGO_BIN_EXE_berth"), bin.join("berth")).expect("a link");
@@ -182,7 +182,7 @@ fn background(host: &Host, folder: &Path, line: &str) -> (Child, String) {
     (child, said)
 }
 
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
     /// As a service is stopped.

@@ -82,7 +82,11 @@ impl<'a> Stage<'a> {
             || format!("the API doesn't start; see {}", folder.display()),
         )
         .await?;
-        let controller = Process::start(folder, "controller", &["controller", "--kubeconfig", &path])?;
+        let controller = Process::start(
+            folder,
+            "controller",
+            &["controller", "--kubeconfig", &path, "--health-address", "none"],
+        )?;
         let config = Kubeconfig::read_from(&config).context("the API's kubeconfig")?;
         let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
         Ok(Self {

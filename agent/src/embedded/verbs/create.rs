@@ -7,11 +7,12 @@ use hyper::http::Response;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Call, check_namespace, check_size};
+use super::{Call, check_namespace, check_size, expire};
 use crate::embedded::admit::{self, Decoded};
 use crate::embedded::answer::Answer;
 use crate::embedded::bounds::{self, Verb};
 use crate::embedded::gc;
+use crate::embedded::resource::Form;
 use crate::embedded::route::Target;
 use crate::embedded::status::Status;
 use crate::embedded::store::{Draft, Key, Object, Transaction, What};
@@ -86,6 +87,9 @@ impl Call {
         }
         if dry_run {
             return Ok(Arc::new(Object::unstored(key, 0, What::Added, &value)));
+        }
+        if matches!(resource.form, Form::CoreEvent | Form::NewEvent) {
+            expire::events(tx, resource.table);
         }
         let object = tx.put_draft(key, draft);
         check_size(&object)?;

@@ -1,0 +1,99 @@
+//! Whether this process is well: is its loop alive, has it begun its work.
+//!
+//! The loop says when it works and when it waits; whoever asks ([`serve`], systemd's watchdog) is told by that. Must never
+//! depend on the API: an agent whose API server is away does its work, and restarting it helps nobody.
+//!
+//! Cost: a lock per sign of life, nothing while the loop waits.
+
+pub(crate) mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+/// A loop that works without a sign of life for this long hangs. Between two signs there are a few requests to the API,
+/// each with a time-out (`cli::client`), or one change of the host, whose longest wait is ten seconds.
+pub(crate) const HUNG: Duration = Duration::from_secs(120);
+
+/// How far the work has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stage {
+    /// The first pass is over, whatever came of it.
+    passed: bool,
+    /// Everything was read from the API, and a pass over it has ended.
+    ready: bool,
+}
+
+/// Of one loop.
+#[derive(Debug)]
+pub(crate) struct Health {
+    /// The last sign of life of a loop that works; nothing while it waits.
+    working: Mutex<Option<Instant>>,
+    stage: watch::Sender<Stage>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self { working: Mutex::new(None), stage: watch::Sender::new(Stage::default()) }
+    }
+}
+
+impl Health {
+    /// The loop works, and got this far.
+    pub(crate) fn works(&self) {
+        *self.working() = Some(Instant::now());
+    }
+
+    /// The loop waits for something to do.
+    pub(crate) fn waits(&self) {
+        *self.working() = None;
+    }
+
+    /// The loop waits again when this is dropped, however it ended.
+    pub(crate) fn over(&self) -> impl Drop + '_ {
+        struct Over<'a>(&'a Health);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.waits();
+            }
+        }
+        Over(self)
+    }
+
+    /// A pass is over; `ready`, if it saw all there is.
+    pub(crate) fn passed(&self, ready: bool) {
+        self.stage.send_if_modified(|stage| {
+            let next = Stage { passed: true, ready: stage.ready || ready };
+            std::mem::replace(stage, next) != next
+        });
+    }
+
+    /// Is the loop alive?
+    pub(crate) fn is_alive(&self) -> bool {
+        self.working().is_none_or(|sign| sign.elapsed() < HUNG)
+    }
+
+    /// Has all been read, and a pass over it ended?
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stage.borrow().ready
+    }
+
+    /// Waits for the end of the first pass.
+    pub(crate) async fn first_pass(&self) {
+        // The sender is ours.
+        let _ = self.stage.subscribe().wait_for(|stage| stage.passed).await;
+    }
+
+    fn working(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As if it had last been heard of so long ago.
+    #[cfg(test)]
+    fn silent_for(&self, time: Duration) {
+        *self.working() = Instant::now().checked_sub(time);
+    }
+}

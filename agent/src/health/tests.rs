@@ -1,0 +1,84 @@
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+
+use super::serve::{Address, ServeError, Server};
+use super::{HUNG, Health};
+
+fn ask(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+async fn get(server: &Server, request: &'static str) -> String {
+    let address = server.address;
+    tokio::task::spawn_blocking(move || ask(address, request)).await.unwrap()
+}
+
+fn loopback() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loop_that_hangs_is_not_alive_and_one_that_waits_is() {
+    let health = Arc::new(Health::default());
+    let server = Server::start(loopback(), health.clone()).await.unwrap();
+    assert!(get(&server, "GET /healthz").await.ends_with("\r\n\r\nok\n"));
+    health.works();
+    assert!(get(&server, "GET /healthz").await.starts_with("HTTP/1.1 200 "));
+    health.silent_for(HUNG);
+    let sick = get(&server, "GET /healthz").await;
+    assert!(sick.starts_with("HTTP/1.1 503 ") && sick.contains("no sign of life for 120 s"), "{sick}");
+    health.waits();
+    assert!(get(&server, "GET /healthz").await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ready_is_who_has_read_all_and_done_a_pass() {
+    let health = Arc::new(Health::default());
+    let server = Server::start(loopback(), health.clone()).await.unwrap();
+    assert!(get(&server, "GET /readyz").await.starts_with("HTTP/1.1 503 "));
+    // Without the API: a pass from the journal.
+    health.passed(false);
+    health.first_pass().await;
+    assert!(get(&server, "GET /readyz").await.starts_with("HTTP/1.1 503 "));
+    health.passed(true);
+    assert!(get(&server, "GET /readyz").await.starts_with("HTTP/1.1 200 "));
+    // Once ready it stays so: without the API there is nothing that another agent would do better.
+    health.passed(false);
+    assert!(health.is_ready());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_are_served_and_nothing_else_is() {
+    let server = Server::start(loopback(), Arc::default()).await.unwrap();
+    let page = get(&server, "GET /metrics").await;
+    assert!(page.contains("content-type: text/plain; version=0.0.4; charset=utf-8\r\n"), "{page}");
+    assert!(page.contains("\n# TYPE berth_claim_seconds histogram\n"), "{page}");
+    assert!(get(&server, "GET /").await.starts_with("HTTP/1.1 404 "));
+    let refused = get(&server, "POST /metrics").await;
+    assert!(refused.starts_with("HTTP/1.1 405 ") && refused.contains("allow: GET, HEAD"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_said() {
+    let first = Server::start(loopback(), Arc::default()).await.unwrap();
+    let Err(ServeError::Listen { address, .. }) = Server::start(first.address, Arc::default()).await else {
+        panic!("both have it")
+    };
+    assert_eq!(address, first.address);
+}
+
+#[test]
+fn addresses_are_read() {
+    assert_eq!("none".parse::<Address>().unwrap(), Address::Nowhere);
+    assert_eq!("[::1]:9465".parse::<Address>().unwrap().to_string(), "[::1]:9465");
+    let wrong = "9465".parse::<Address>().unwrap_err().to_string();
+    assert_eq!(
+        wrong,
+        "\"9465\" is neither 'none' nor an address with a port, such as 127.0.0.1:9465 or [::1]:9465"
+    );
+}

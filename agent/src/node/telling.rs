@@ -1,0 +1,130 @@
+//! What the agent tells of its work besides the status of its objects: Events, counters, two lines per pass that did
+//! something, signs of life.
+//!
+//! Called where things happen, a line each. Must never decide, block or fail. Cost: nothing for a pass that finds nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crds::names::enactment as names;
+use crds::names::policy::EVENT_FAILED;
+use kube::Resource;
+use policy::claim::{ClaimKey, Phase, Record};
+use policy::rollout::Standing;
+
+use super::look::Selected;
+use crate::events::{Events, Source};
+use crate::health::Health;
+use crate::metrics;
+use crate::telemetry::{debug, say};
+
+/// Reason of the Event on a policy whose work was undone by something else, and put back.
+const DRIFT_REPAIRED: &str = "DriftRepaired";
+/// The same, when that goes on and on.
+const DRIFT_FOUGHT: &str = "DriftFought";
+
+pub(super) struct Telling {
+    node: String,
+    events: Events,
+    pub(super) health: Arc<Health>,
+    /// Claims under way, and since when.
+    asking: BTreeMap<ClaimKey, Instant>,
+    /// The pass that is doing something: since when, and how much it did.
+    pass: Option<(Instant, usize)>,
+}
+
+impl Telling {
+    pub(super) fn new(client: kube::Client, node: &str) -> Self {
+        let source = Source {
+            // As kubernetes-nmstate's handlers call themselves.
+            component: format!("{node}.nmstate-handler"),
+            controller: "nmstate.io/berth-agent",
+            instance: node.to_owned(),
+        };
+        Self {
+            node: node.to_owned(),
+            events: Events::start(client, source),
+            health: Arc::default(),
+            asking: BTreeMap::new(),
+            pass: None,
+        }
+    }
+
+    /// The pass did something.
+    pub(super) fn did(&mut self) {
+        if self.pass.is_none() {
+            say(&format!("{}: a pass begins", self.node));
+        }
+        self.pass.get_or_insert_with(|| (Instant::now(), 0)).1 += 1;
+    }
+
+    /// The pass is over; `ready`, if it saw all there is.
+    pub(super) fn passed(&mut self, ready: bool) {
+        if let Some((since, did)) = self.pass.take() {
+            let took = since.elapsed().as_millis();
+            say(&format!("{}: the pass is over: {did} things done in {took} ms", self.node));
+        }
+        self.health.passed(ready);
+    }
+
+    /// The journal has it so: how long a claim takes is told by when it is first wanted and when it is held.
+    pub(super) fn journalled(&mut self, key: &ClaimKey, record: Option<&Record>) {
+        let phase = record.map(|record| &record.phase);
+        debug(&format!("{}: claim {key:?}: {phase:?}", self.node));
+        match phase {
+            Some(Phase::Asking { .. }) => {
+                self.asking.entry(key.clone()).or_insert_with(Instant::now);
+            }
+            Some(Phase::Holding(_)) => {
+                if let Some(since) = self.asking.remove(key) {
+                    metrics::CLAIM_SECONDS.observe(&[], since.elapsed().as_secs_f64());
+                }
+            }
+            Some(Phase::Parked(_) | Phase::Releasing) | None => drop(self.asking.remove(key)),
+        }
+    }
+
+    /// Where a policy stands on this host now.
+    pub(super) fn standing(&self, one: &Selected, standing: Standing, message: &str) {
+        let name = crds::names::enactment_name(&self.node, one.name.as_str());
+        match standing {
+            Standing::Aborted => {
+                self.warning(one, EVENT_FAILED, names::message_aborted(&name));
+            }
+            Standing::Failing => self.warning(one, EVENT_FAILED, format!("{name}: {message}")),
+            Standing::Refused => self.warning(one, names::REFUSED, format!("{name}: {message}")),
+            _ => {}
+        }
+    }
+
+    /// It failed too often.
+    pub(super) fn gave_up(&self, one: &Selected, attempts: u32) {
+        let name = crds::names::enactment_name(&self.node, one.name.as_str());
+        self.warning(one, EVENT_FAILED, names::message_gave_up(&name, attempts));
+    }
+
+    /// What something else changed was put back; `fights`, if that comes too often.
+    pub(super) fn repaired(&self, one: &Selected, fights: bool) {
+        metrics::DRIFT_REPAIRS.add(&[], 1);
+        let node = &self.node;
+        let about = one.object.object_ref(&());
+        match fights {
+            false => {
+                let message =
+                    format!("node {node}: something else changed what this policy set; it was put back");
+                self.events.normal(about, DRIFT_REPAIRED, message);
+            }
+            true => {
+                let message = format!(
+                    "node {node}: something keeps changing what this policy set; it is put back ever more slowly"
+                );
+                self.events.warning(about, DRIFT_FOUGHT, message);
+            }
+        }
+    }
+
+    fn warning(&self, one: &Selected, reason: &'static str, message: String) {
+        self.events.warning(one.object.object_ref(&()), reason, message);
+    }
+}

@@ -1,0 +1,81 @@
+//! Events: what `kubectl describe` shows of policies and pools.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Event;
+use kube::api::{Api, ListParams};
+use serde_json::json;
+
+use crate::field::{self, Field};
+
+/// Waits for an Event of this reason about an object of this kind.
+async fn told(field: &Field, kind: &str, reason: &str) -> Event {
+    let events: Api<Event> = Api::namespaced(field.client(), "default");
+    let waited = tokio::time::timeout(Duration::from_secs(60), async {
+        loop {
+            let all = events.list(&ListParams::default()).await.expect("an answer").items;
+            let found = all.into_iter().find(|event| {
+                event.involved_object.kind.as_deref() == Some(kind) && event.reason.as_deref() == Some(reason)
+            });
+            if let Some(event) = found {
+                return event;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("never told: {reason}"))
+}
+
+const POLICY: &str = "NodeNetworkConfigurationPolicy";
+const POOL: &str = "NodeIPPool";
+
+/// Drift, R101: no address, and what becomes of the pool.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drift_and_pools_that_run_out_are_told() {
+    let field = Field::new().await;
+    let range = json!({"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.1"});
+    field.pool("traffic-1", json!({"range": range, "quarantine": "1s"})).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", field::one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let exhausted = told(&field, POOL, "ExhaustedIPPool").await;
+    assert_eq!(exhausted.type_.as_deref(), Some("Warning"));
+    assert_eq!(exhausted.involved_object.name.as_deref(), Some("traffic-1"));
+    assert_eq!(exhausted.reporting_component.as_deref(), Some("nmstate.io/berth-controller"));
+
+    let before = host.addresses("eth0");
+    host.ip(&format!("addr del {} dev eth0", before[0]));
+    let repaired = told(&field, POLICY, "DriftRepaired").await;
+    assert_eq!(repaired.type_.as_deref(), Some("Normal"));
+    assert_eq!(repaired.involved_object.name.as_deref(), Some("one"));
+    let source = repaired.source.expect("who");
+    assert_eq!(source.component.as_deref(), Some("node01.nmstate-handler"));
+
+    let late = field.host("node02", 1).await;
+    let refused = told(&field, POLICY, "NoAddress").await;
+    assert!(refused.message.is_some_and(|message| message.starts_with("node02.one: ")));
+    // A host goes for good: its address is set aside, then free, then the next one's.
+    field.remove_host(&host).await;
+    let aside = told(&field, POOL, "AddressQuarantined").await;
+    assert!(aside.message.is_some_and(|message| message.starts_with("10.10.10.1: ")));
+    told(&field, POOL, "AddressFreed").await;
+    field.until_standing(&late, "one", "Available").await;
+}
+
+/// API-COMPAT: a policy that fails is told on the policy, as kubernetes-nmstate does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_that_fails_is_told() {
+    let field = Field::new().await;
+    let host = field.host("node01", 1).await;
+    field
+        .policy(
+            "broken",
+            json!({"capture": {"none": "interfaces.name == \"nope\""}, "desiredState": {"interfaces": []}}),
+        )
+        .await;
+    field.until_standing(&host, "broken", "Failing").await;
+    let failed = told(&field, POLICY, "ReconcileFailed").await;
+    assert_eq!(failed.type_.as_deref(), Some("Warning"));
+    let message = failed.message.unwrap_or_default();
+    assert!(message.starts_with("node01.broken: failure generating desiredState"), "{message}");
+}

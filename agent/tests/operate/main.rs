@@ -1,0 +1,9 @@
+//! The agent as a service: real processes in network namespaces that the tests make, as systemd, a monitoring system and
+//! a second agent would meet them. Needs root.
+
+#[path = "../common/folder.rs"]
+mod folder;
+mod locks;
+mod service;
+mod stop;
+mod support;

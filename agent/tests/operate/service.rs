@@ -1,0 +1,150 @@
+//! As systemd runs it: with the unit's capabilities and no others, told when it is ready, fed its watchdog, asked how it
+//! is.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, channel};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use crate::folder::Folder;
+use crate::support::{Berth, DEADLINE, Host, MANIFESTS, get, until};
+
+/// The capabilities that the unit leaves, as setpriv spells them.
+fn bounds() -> String {
+    let unit = include_str!("../../../systemd/berth.service");
+    let line =
+        unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).expect("in the unit");
+    let names = line.split_whitespace().map(|name| name.trim_start_matches("CAP_").to_lowercase());
+    names.fold("-all".to_owned(), |all, name| format!("{all},+{name}"))
+}
+
+/// The service, as the unit has it, on a host's network.
+fn service(folder: &Path, host: &Host, notify: &Path) -> Berth {
+    let mut command = Command::new("setpriv");
+    command
+        .arg(format!("--bounding-set={}", bounds()))
+        .args(["--no-new-privs", env!("CARGO_BIN_EXE_berth")])
+        .env("NOTIFY_SOCKET", notify)
+        .env("WATCHDOG_USEC", "20000");
+    let arguments = [
+        "agent",
+        "--standalone=manifests",
+        "--state-dir=state",
+        "--node=node01",
+        "--log-format=json",
+        "--health-address=127.0.0.1:0",
+        &format!("--netns={}", host.netns),
+    ];
+    Berth::start_as(command, folder, &arguments)
+}
+
+/// What systemd is told, as it comes: whoever is slow to listen would miss some.
+fn listener(path: &Path) -> Receiver<String> {
+    let socket = UnixDatagram::bind(path).expect("a socket");
+    let (send, heard) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 256];
+        while let Ok(length) = socket.recv(&mut buffer) {
+            if send.send(String::from_utf8_lossy(&buffer[..length]).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    heard
+}
+
+fn hear(heard: &Receiver<String>) -> String {
+    heard.recv_timeout(DEADLINE).expect("systemd is told")
+}
+
+fn value(page: &str, metric: &str) -> f64 {
+    let line = page.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {metric}\n{page}")).parse().expect("a number")
+}
+
+/// R27: what the journal holds is on the card before anybody is told that the service is ready, with nothing but the
+/// unit's capabilities; the watchdog is fed; the page of metrics tells what was done; logs are JSON.
+#[test]
+fn ready_is_said_when_the_first_pass_is_over() {
+    let (folder, host) = (Folder::new(), Host::new());
+    let at = folder.path();
+    fs::create_dir(at.join("manifests")).expect("a folder");
+    fs::write(at.join("manifests/all.yaml"), MANIFESTS).expect("written");
+    let heard = listener(&at.join("notify"));
+
+    let mut first = service(at, &host, &at.join("notify"));
+    assert_eq!(hear(&heard), "READY=1\nSTATUS=at work");
+    assert_eq!(hear(&heard), "WATCHDOG=1");
+    let given = until("an address", || host.addresses().first().cloned());
+    let line = first.until_says("health and metrics on http://");
+    let said: Value = serde_json::from_str(&line).expect("JSON");
+    let address = said["message"].as_str().expect("text").rsplit('/').next().expect("an address").to_owned();
+    until("ready", || get(&address, "/readyz").starts_with("HTTP/1.1 200 ").then_some(()));
+    assert!(get(&address, "/healthz").ends_with("\r\n\r\nok\n"));
+    // The address is on the card before all of it is counted.
+    let page = until("counted", || {
+        let page = get(&address, "/metrics");
+        page.contains("berth_pool_allocated{pool=\"traffic-1\"} 1\n").then_some(page)
+    });
+    assert!(
+        value(&page, "berth_claims_total{pool=\"traffic-1\",kind=\"dynamic\",result=\"granted\"}") >= 1.0
+    );
+    assert_eq!(value(&page, "berth_claim_seconds_count"), 1.0);
+    assert!(value(&page, "berth_apply_seconds_count{step=\"apply\"}") >= 1.0);
+    assert_eq!(value(&page, "berth_pool_capacity{pool=\"traffic-1\"}"), 254.0);
+    assert!(page.contains("kubernetes_nmstate_network_interfaces{type=\"veth\",node=\"node01\"}"), "{page}");
+    // Something else takes it away, and it comes back.
+    host.ip(&format!("addr del {given} dev eth0"));
+    until("put back", || (host.addresses() == [given.clone()]).then_some(()));
+    until("a repair", || {
+        (value(&get(&address, "/metrics"), "berth_drift_repairs_total") >= 1.0).then_some(())
+    });
+
+    first.signal(Signal::SIGTERM);
+    let (code, lines) = first.end();
+    assert_eq!(code, Some(0), "{lines:#?}");
+    for line in &lines {
+        let said: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"));
+        assert!(
+            said["time"].is_string() && said["level"].is_string() && said["message"].is_string(),
+            "{line}"
+        );
+    }
+    let passes = |words: &str| lines.iter().filter(|line| line.contains(words)).count();
+    assert!(passes("a pass begins") > 0, "{lines:#?}");
+    assert_eq!(passes("a pass begins"), passes("the pass is over"), "{lines:#?}");
+    // What it said to systemd until its end.
+    until("its last word", || hear(&heard).starts_with("STOPPING=1").then_some(()));
+
+    host.ip(&format!("addr del {given} dev eth0"));
+    let mut second = service(at, &host, &at.join("notify"));
+    assert_eq!(hear(&heard), "READY=1\nSTATUS=at work");
+    assert_eq!(host.addresses(), [given], "ready before the journal was applied");
+    second.signal(Signal::SIGTERM);
+    assert_eq!(second.end().0, Some(0));
+}
+
+#[test]
+fn a_port_that_is_taken_is_an_error_where_it_was_asked_for() {
+    let (folder, host) = (Folder::new(), Host::new());
+    fs::create_dir(folder.path().join("manifests")).expect("a folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address");
+    let arguments = [
+        "agent",
+        "--standalone=manifests",
+        "--state-dir=state",
+        &format!("--netns={}", host.netns),
+        &format!("--health-address={address}"),
+    ];
+    let (code, said) = Berth::start(folder.path(), &arguments).end();
+    let wanted = format!(
+        "error: can't listen on {address} for /healthz, /readyz and /metrics; give another --health-address, or 'none'"
+    );
+    assert_eq!(code, Some(1), "{said:#?}");
+    assert!(said.contains(&wanted), "{said:#?}");
+}
