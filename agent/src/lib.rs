@@ -9,6 +9,7 @@ pub mod cli;
 mod clock;
 pub mod controller;
 pub mod embedded;
+pub mod fault;
 pub mod host;
 pub mod kernel;
 mod ledger;

@@ -61,7 +61,10 @@ pub(crate) async fn write<'a>(
 
 async fn land(api: &Api<NodeNetworkConfigurationEnactment>, name: &str, patch: JsonPatch) -> Landed {
     match api.patch_status(name, &PatchParams::default(), &Patch::Json::<()>(patch)).await {
-        Ok(written) => Landed::Done(Box::new(written)),
+        Ok(written) => {
+            crate::fault::point("answered");
+            Landed::Done(Box::new(written))
+        }
         Err(error) => match trouble(&error) {
             Trouble::NotFound => Landed::Dropped(None),
             Trouble::Conflict | Trouble::Refused => match optional(api.get(name).await) {

@@ -36,7 +36,10 @@ impl Lead {
             "status": whole(&status, object.status.as_ref()),
         }));
         match api.patch_status(name.as_str(), &PatchParams::default(), &patch).await {
-            Ok(now) => self.known.index().policies.insert(name.clone(), Arc::new(now)),
+            Ok(now) => {
+                crate::fault::point("policy-written");
+                self.known.index().policies.insert(name.clone(), Arc::new(now))
+            }
             Err(error) => match trouble(&error) {
                 // Another look follows what the watch tells.
                 Trouble::NotFound | Trouble::Conflict => None,

@@ -21,6 +21,7 @@ use super::journal::Enacted;
 use super::look::{Selected, captured};
 use super::{Agent, NodeError};
 use crate::clock::{now, stamp};
+use crate::fault;
 use crate::records;
 use crate::telemetry::say;
 
@@ -278,6 +279,7 @@ impl Agent {
         if had && !self.write_status(&one.name, json!({"desiredState": null})).await? {
             return Ok(false);
         }
+        fault::point("desired-cleared");
         self.write_status(&one.name, status).await
     }
 
@@ -291,10 +293,12 @@ impl Agent {
         if !repair && !self.say_standing(one, &outlook, Standing::Progressing, "").await? {
             return Ok(());
         }
+        fault::point("progressing-said");
         // The status was written since it was read.
         let one = self.selected().into_iter().find(|again| again.name == one.name);
         let Some(one) = one else { return Ok(()) };
         let done = self.apply(outlook.desired.clone()).await;
+        fault::point("applied");
         self.observe().await?;
         let tried = self.tried.entry(one.name.clone()).or_default();
         tried.generation = view.generation;
@@ -312,7 +316,9 @@ impl Agent {
             Ok(_) => {
                 (tried.retry_at, tried.gave_up) = (None, false);
                 self.remember(&one, &outlook)?;
+                fault::point("state-journalled");
                 self.say_standing(&one, &outlook, Standing::Available, "").await?;
+                fault::point("available-said");
                 Ok(())
             }
             Err(error) => self.failed(&one, &outlook, view, &error).await,
@@ -358,6 +364,7 @@ impl Agent {
         };
         let counted = json!({"retryCount": {view.generation.to_string(): attempts}});
         if self.write_status(&one.name, counted).await? {
+            fault::point("retry-counted");
             let again = self.selected().into_iter().find(|again| again.name == one.name);
             if let Some(one) = again {
                 self.say_standing(&one, outlook, standing, &message).await?;

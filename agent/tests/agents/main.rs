@@ -1,6 +1,12 @@
 //! Agents on real namespaces and cards, with the embedded API and the controller. Needs root.
+//!
+//! `field` has them in this process, `fleet` as processes of their own.
 
+mod faults;
 mod field;
+mod fleet;
+#[path = "../common/folder.rs"]
+mod folder;
 
 use std::collections::BTreeSet;
 
