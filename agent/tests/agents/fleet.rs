@@ -218,6 +218,7 @@ impl Fleet {
         let begun = Instant::now();
         loop {
             self.revive().await;
+            let look = Instant::now();
             let world = World::see(&self.client, &self.machines, self.folder.path()).await;
             let wrong = match &world {
                 Ok(world) => {
@@ -230,7 +231,8 @@ impl Fleet {
                 Ok(world) if wrong.is_empty() => return world,
                 Ok(world) if begun.elapsed() > PATIENCE => panic!("never {what}: {wrong:#?}\n{world}"),
                 Err(_) if begun.elapsed() > PATIENCE => panic!("never {what}: {wrong:#?}"),
-                _ => tokio::time::sleep(LOOK).await,
+                // Whoever looks at many must leave them the time to do something.
+                _ => tokio::time::sleep(LOOK.max(look.elapsed() * 2)).await,
             }
         }
     }
@@ -291,10 +293,20 @@ impl Fleet {
         self.create::<NodeNetworkConfigurationPolicy>(name, spec).await;
     }
 
-    pub(crate) async fn edit_policy(&self, name: &str, spec: Value) {
+    pub(crate) async fn try_edit_policy(&self, name: &str, spec: Value) -> Result<(), kube::Error> {
         let patch = Patch::Merge(json!({"spec": spec}));
         let api = self.api::<NodeNetworkConfigurationPolicy>();
-        api.patch(name, &PatchParams::default(), &patch).await.expect("it is taken");
+        api.patch(name, &PatchParams::default(), &patch).await.map(drop)
+    }
+
+    /// As soon as it may be: not while it is in progress.
+    pub(crate) async fn edit_policy(&mut self, name: &str, spec: Value) {
+        let begun = Instant::now();
+        while let Err(error) = self.try_edit_policy(name, spec.clone()).await {
+            assert!(begun.elapsed() < PATIENCE, "{error}");
+            self.revive().await;
+            tokio::time::sleep(LOOK).await;
+        }
     }
 
     pub(crate) async fn delete<K>(&self, name: &str)

@@ -2,11 +2,14 @@
 //!
 //! `field` has them in this process, `fleet` as processes of their own.
 
+mod crowd;
 mod faults;
 mod field;
 mod fleet;
 #[path = "../common/folder.rs"]
 mod folder;
+mod many;
+mod whole;
 
 use std::collections::BTreeSet;
 
