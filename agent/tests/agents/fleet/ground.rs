@@ -45,10 +45,6 @@ impl Process {
         self.child.try_wait().expect("a child")
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
