@@ -10,6 +10,7 @@ mod clock;
 pub mod controller;
 pub mod embedded;
 mod events;
+pub mod fault;
 mod health;
 pub mod host;
 pub mod kernel;

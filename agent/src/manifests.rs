@@ -126,6 +126,7 @@ impl Manifests {
             None => {
                 let new = serde_json::from_value(object).map_err(kube::Error::SerdeError)?;
                 api.create(&PostParams::default(), &new).await?;
+                crate::fault::point("manifest-put");
             }
             Some(there) => {
                 let before = serde_json::to_value(&there).map_err(kube::Error::SerdeError)?;
@@ -154,6 +155,7 @@ impl Manifests {
         for object in api.list(&ListParams::default().labels(&format!("{FROM_MANIFESTS}=true"))).await? {
             if !names.contains(object.name_any().as_str()) && object.meta().deletion_timestamp.is_none() {
                 optional(api.delete(&object.name_any(), &DeleteParams::default()).await)?;
+                crate::fault::point("manifest-dropped");
             }
         }
         Ok(())

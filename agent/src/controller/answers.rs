@@ -109,7 +109,10 @@ async fn land(
     patch: JsonPatch,
 ) -> Landed {
     match api.patch_status(name, &PatchParams::default(), &Patch::Json::<()>(patch)).await {
-        Ok(written) => Landed::Done(Box::new(written)),
+        Ok(written) => {
+            crate::fault::point("answered");
+            Landed::Done(Box::new(written))
+        }
         Err(error) => match trouble(&error) {
             Trouble::NotFound => Landed::Dropped(None),
             Trouble::Conflict | Trouble::Refused => match optional(api.get(name).await) {

@@ -68,7 +68,10 @@ impl Lead {
         let api: Api<NodeNetworkConfigurationEnactment> = Api::all(self.client.clone());
         let patch = Patch::Merge(json!({"metadata": metadata}));
         match api.patch(name, &PatchParams::default(), &patch).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                crate::fault::point("enactment-finished");
+                Ok(())
+            }
             Err(error) => match trouble(&error) {
                 Trouble::NotFound | Trouble::Conflict => Ok(()),
                 _ => Err(error),

@@ -48,7 +48,10 @@ pub(crate) async fn write(
     let name = object.name_any();
     let patch = Patch::Json::<()>(guarded(object, status));
     match api.patch_status(&name, &PatchParams::default(), &patch).await {
-        Ok(written) => Ok(Written::Done(Box::new(written))),
+        Ok(written) => {
+            crate::fault::point("ledger-written");
+            Ok(Written::Done(Box::new(written)))
+        }
         Err(error) => match trouble(&error) {
             Trouble::NotFound => Ok(Written::Overtaken(None)),
             Trouble::Conflict | Trouble::Refused => {

@@ -100,7 +100,10 @@ pub(crate) async fn write(
         "status": whole(&status, object.status.as_ref()),
     }));
     match api.patch_status(&object.name_any(), &PatchParams::default(), &patch).await {
-        Ok(now) => Ok(Rolled::Written(Box::new(now))),
+        Ok(now) => {
+            crate::fault::point("policy-written");
+            Ok(Rolled::Written(Box::new(now)))
+        }
         Err(error) => match trouble(&error) {
             Trouble::NotFound | Trouble::Conflict => Ok(Rolled::Overtaken),
             _ => Err(error),

@@ -25,6 +25,7 @@ use super::{Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::random;
 use crate::clock::now;
+use crate::fault;
 use crate::records;
 use crate::telemetry::say;
 
@@ -134,7 +135,9 @@ impl Lead {
     async fn begin(&self, look: &Look) -> Result<Step, kube::Error> {
         let mut finalizers = look.known.object.finalizers().to_vec();
         finalizers.push(finalizer::RANGE_IN_USE.to_owned());
-        self.patch_pool(look, json!({"finalizers": finalizers})).await
+        let step = self.patch_pool(look, json!({"finalizers": finalizers})).await;
+        fault::point("pool-begun");
+        step
     }
 
     async fn ending(&self, look: &Look) -> Result<Step, kube::Error> {
@@ -147,7 +150,9 @@ impl Lead {
         if look.now < over {
             self.later(look, over);
         } else if finalizers.len() < before {
-            return self.patch_pool(look, json!({"finalizers": finalizers})).await;
+            let step = self.patch_pool(look, json!({"finalizers": finalizers})).await;
+            fault::point("pool-ended");
+            return step;
         }
         // What is let go can still be let go of.
         self.serve(look).await
@@ -196,6 +201,7 @@ impl Lead {
         let until = look.now.saturating_add(look.known.pool.quarantine());
         let hold = if fresh { Some(Hold { until }) } else { rebuilt.ledger.hold };
         let step = self.write(look, &Ledger { hold, ..rebuilt.ledger }).await?;
+        fault::point("rebuilt");
         if look.ledger.reset {
             self.patch_pool_by_name(&look.name, json!({"annotations": {RESET_POOL: null}})).await?;
         }
@@ -305,6 +311,7 @@ impl Lead {
                 self.known.unask(node);
                 return Err(error);
             }
+            fault::point("word-asked");
         }
         Ok(())
     }

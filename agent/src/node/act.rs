@@ -22,6 +22,7 @@ use crate::api::error::{Trouble, optional, trouble};
 use crate::api::{guard, random};
 use crate::clock::{now, stamp};
 use crate::controller::ledger::{self, Written};
+use crate::fault;
 use crate::records;
 use crate::telemetry::say;
 
@@ -80,6 +81,7 @@ impl Agent {
         let Some(outcome) = self.act(&action).await? else {
             return Ok(Did::Overtaken);
         };
+        fault::acted(&action);
         if let Action::Confirm { key, .. } | Action::Inherit { key, .. } = &action {
             match outcome {
                 Outcome::Backed(false) | Outcome::Asserted => {
@@ -107,6 +109,7 @@ impl Agent {
         if let Action::Journal { key, record } = action {
             self.book.write_claim(key, record.as_ref())?;
             self.telling.journalled(key, record.as_ref());
+            fault::journalled(record.as_ref());
         }
         Ok(())
     }
@@ -223,6 +226,7 @@ impl Agent {
             }
             Err(error) => return Err(error.into()),
         };
+        fault::point("enactment-empty");
         let requests = slots.iter().filter_map(|(key, slot)| Some(asks(key, Some(slot.request.as_ref()?))));
         let conditions = records::standing::write(Standing::Unknown, "", &[], &stamp());
         let mut status = merged(requests);
@@ -344,6 +348,7 @@ impl Agent {
         let patch = Patch::Merge(json!({"metadata": metadata}));
         let gone = match self.enactment_api().patch(&name, &PatchParams::default(), &patch).await {
             Ok(_) => {
+                fault::point("finalizer-off");
                 let exactly = Preconditions { uid: own.uid(), resource_version: None };
                 let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
                 self.enactment_api().delete(&name, &params).await.map(drop)

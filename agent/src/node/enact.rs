@@ -24,6 +24,7 @@ use super::look::{Selected, captured};
 use super::{Agent, NodeError};
 use crate::api::error::whole;
 use crate::clock::{now, stamp};
+use crate::fault;
 use crate::probe::{NoProbe, Probes, Which};
 use crate::records;
 use crate::telemetry::say;
@@ -317,11 +318,13 @@ impl Agent {
         if !repair && !self.say_standing(one, &outlook, Standing::Progressing, "").await? {
             return Ok(());
         }
+        fault::point("progressing-said");
         // The status was written since it was read.
         let one = self.selected().into_iter().find(|again| again.name == one.name);
         let Some(one) = one else { return Ok(()) };
         let probes = self.probes_of(&one).unwrap_or_else(|_| self.probes.clone());
         let done = self.apply(outlook.desired.clone(), probes).await;
+        fault::point("applied");
         self.observe().await?;
         let tried = self.tried.entry(one.name.clone()).or_default();
         tried.generation = view.generation;
@@ -340,7 +343,9 @@ impl Agent {
             Ok(_) => {
                 (tried.retry_at, tried.gave_up) = (None, false);
                 self.remember(&one, &outlook)?;
+                fault::point("state-journalled");
                 self.say_standing(&one, &outlook, Standing::Available, "").await?;
+                fault::point("available-said");
                 Ok(())
             }
             Err(error) => self.failed(&one, &outlook, view, &error).await,

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::lease::Election;
+use crate::fault;
 
 /// A Node to be registered.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,7 @@ impl Registration {
                 _ => {}
             }
         }
+        fault::point("node-made");
         // A kubelet's Node keeps its own labels and readiness.
         let node = nodes.get(name).await?;
         let own = node.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(SELF_REGISTERED));
@@ -46,6 +48,7 @@ impl Registration {
         }
         let labels = json!({"metadata": {"labels": labels}});
         nodes.patch(name, &PatchParams::default(), &Patch::Merge(labels)).await?;
+        fault::point("node-labelled");
         let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
         let status = json!({"status": {

@@ -20,6 +20,7 @@ use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::random;
 use crate::clock::stamp;
+use crate::fault;
 use crate::records;
 use crate::records::condition::renewed;
 
@@ -58,13 +59,17 @@ impl Agent {
                 let exactly = Preconditions { uid: other.uid(), resource_version: None };
                 let params = DeleteParams { preconditions: Some(exactly), ..DeleteParams::default() };
                 optional(api.delete(name, &params).await)?;
+                fault::point("state-dropped");
                 self.objects.state.forget(name);
                 return Ok(false);
             }
             None => {
                 let object = NodeNetworkState { metadata, ..Default::default() };
                 match api.create(&PostParams::default(), &object).await {
-                    Ok(made) => made,
+                    Ok(made) => {
+                        fault::point("state-made");
+                        made
+                    }
                     Err(error) if trouble(&error) == Trouble::Exists => {
                         if let Some(there) = optional(api.get(name).await)? {
                             self.objects.state.note(there);

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::api::lease::Election;
@@ -123,7 +124,11 @@ fn lead(client: &Client) -> JoinHandle<()> {
 
 impl Field {
     pub(crate) async fn new() -> Self {
-        let api = embedded::Api::in_memory();
+        Self::on(embedded::Api::in_memory())
+    }
+
+    /// With a store of another kind.
+    pub(crate) fn on(api: embedded::Api) -> Self {
         let client = api.client();
         let controller = lead(&client);
         Self { api, client, controller }
@@ -133,7 +138,7 @@ impl Field {
     pub(crate) async fn lose_controller(&mut self) {
         self.controller.abort();
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
-        let long_ago = json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}});
+        let long_ago = json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z", "holderIdentity": null}});
         let name = crds::names::lease::CONTROLLER;
         leases.patch(name, &PatchParams::default(), &Patch::Merge(long_ago)).await.expect("a Lease");
     }
@@ -185,6 +190,63 @@ impl Field {
             api.oneshot(request)
         });
         Client::new(service, "default")
+    }
+
+    /// The API, and every write that is asked of it through this client: method and path.
+    pub(crate) fn client_recorded(&self) -> (Client, Arc<Mutex<Vec<String>>>) {
+        let (api, writes) = (self.api.clone(), Arc::new(Mutex::new(Vec::new())));
+        let told = writes.clone();
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let api = api.clone();
+            if request.method() != "GET" {
+                let line = format!("{} {}", request.method(), request.uri().path());
+                told.lock().expect("whole").push(line);
+            }
+            async move { api.oneshot(request).await }
+        });
+        (Client::new(service, "default"), writes)
+    }
+
+    pub(crate) async fn annotate_pool(&self, name: &str, key: &str, value: Value) {
+        self.patch_pool(name, json!({"metadata": {"annotations": {key: value}}})).await;
+    }
+
+    pub(crate) async fn patch_pool(&self, name: &str, patch: Value) {
+        let api = self.api::<NodeIPPool>();
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("it is taken");
+    }
+
+    /// By hand, past everybody who should.
+    pub(crate) async fn patch_pool_status(&self, name: &str, status: Value) {
+        let patch = Patch::Merge(json!({"status": status}));
+        let api = self.api::<NodeIPPool>();
+        api.patch_status(name, &PatchParams::default(), &patch).await.expect("it is taken");
+    }
+
+    /// Its finalizer is taken off by hand (R110): it need not wait for its grace.
+    pub(crate) async fn force_pool_away(&self, name: &str) {
+        let api = self.api::<NodeIPPool>();
+        api.delete(name, &DeleteParams::default()).await.expect("it goes");
+        while api.get_opt(name).await.expect("an answer").is_some() {
+            let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+            let _ = api.patch(name, &PatchParams::default(), &none).await;
+        }
+    }
+
+    pub(crate) async fn try_edit_policy(&self, name: &str, spec: Value) -> Result<(), kube::Error> {
+        let api = self.api::<NodeNetworkConfigurationPolicy>();
+        api.patch(name, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await.map(drop)
+    }
+
+    pub(crate) async fn set_ready(&self, name: &str, status: &str) {
+        let ready = Patch::Merge(json!({"status": {"conditions": [{"type": "Ready", "status": status}]}}));
+        self.api::<Node>().patch_status(name, &PatchParams::default(), &ready).await.expect("Ready");
+    }
+
+    /// The Node as a kubelet makes it.
+    pub(crate) async fn make_node(&self, name: &str, ready: &str) {
+        self.create::<Node>(json!({"metadata": {"name": name}})).await;
+        self.set_ready(name, ready).await;
     }
 
     pub(crate) async fn label(&self, host: &Host, key: &str, value: &str) {
@@ -251,22 +313,26 @@ impl Field {
 
     /// A namespace with so many cards, a Node that is Ready, and an agent.
     pub(crate) async fn host(&self, name: &str, cards: usize) -> Host {
+        let mut host = Self::machine(name, cards);
+        self.make_node(name, "True").await;
+        self.start(&mut host);
+        host
+    }
+
+    /// The namespace alone.
+    pub(crate) fn machine(name: &str, cards: usize) -> Host {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let netns = format!("berth-a{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         run(Command::new("ip").args(["netns", "add", &netns]));
         let state_dir = std::env::temp_dir().join(&netns);
         std::fs::create_dir_all(&state_dir).expect("a folder");
-        let mut host = Host { name: name.to_owned(), netns, state_dir, agent: None, registers: false };
+        let host = Host { name: name.to_owned(), netns, state_dir, agent: None, registers: false };
         host.ip("link set lo up");
         for card in 0..cards {
             host.ip(&format!("link add eth{card} type veth peer name far{card}"));
             host.ip(&format!("link set far{card} up"));
             host.ip(&format!("link set eth{card} up"));
         }
-        self.create::<Node>(json!({"metadata": {"name": name}})).await;
-        let ready = Patch::Merge(json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}));
-        self.api::<Node>().patch_status(name, &PatchParams::default(), &ready).await.expect("Ready");
-        self.start(&mut host);
         host
     }
 
@@ -445,6 +511,12 @@ impl Host {
             heard()
         })
         .await;
+    }
+
+    /// As with a new disk: nothing is remembered, nothing configured.
+    pub(crate) fn wipe(&self) {
+        std::fs::remove_dir_all(&self.state_dir).expect("it was there");
+        self.ip("-4 addr flush dev eth0");
     }
 
     /// Ends the agent; the host stays.

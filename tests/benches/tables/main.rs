@@ -16,11 +16,13 @@ const TABLES: [(&str, fn()); 4] =
 fn main() -> Result<(), String> {
     // Cargo adds `--bench`; whatever else begins with a dash isn't ours either.
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    // The table of the kernel's side is printed by a program of its own.
-    let is_known = |name: &String| name == "kernel" || TABLES.iter().any(|(known, _)| known == name);
+    // These are printed by programs of their own.
+    const OTHERS: [&str; 3] = ["kernel", "api", "agents"];
+    let is_known =
+        |name: &String| OTHERS.contains(&name.as_str()) || TABLES.iter().any(|(known, _)| known == name);
     if let Some(unknown) = asked.iter().find(|name| !is_known(name)) {
         let known = TABLES.map(|(name, _)| name).join(", ");
-        return Err(format!("no table named {unknown}; there are {known}, kernel"));
+        return Err(format!("no table named {unknown}; there are {known}, {}", OTHERS.join(", ")));
     }
     for (name, run) in TABLES {
         if asked.is_empty() || asked.iter().any(|wanted| wanted == name) {

@@ -1,0 +1,53 @@
+//! What a pool says of itself, while hosts hold addresses of it.
+
+use crds::names::annotation::HOLD;
+use serde_json::{Value, json};
+
+use crate::SEEDS;
+use crate::field::{Field, one_address};
+
+fn condition(pool: &Value) -> [&str; 3] {
+    let condition = &pool["status"]["conditions"][0];
+    ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
+}
+
+/// R12, R13: up to date; being updated while it is on hold, when nobody gets anything; and up to date again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r12_r13_a_pool_says_when_it_is_up_to_date() {
+    const UP_TO_DATE: [&str; 3] = ["True", "ReconciledPool", "The pool is up to date"];
+    const UPDATED: [&str; 3] = ["Unknown", "ReconcilingPool", "The pool is being updated"];
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}, "quarantine": "1s"})).await;
+    let first = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&first, "one", "Available").await;
+    field.until_pool("traffic-1", "up to date", |pool| condition(pool) == UP_TO_DATE).await;
+    field.annotate_pool("traffic-1", HOLD, json!("true")).await;
+    field.until_pool("traffic-1", "being updated", |pool| condition(pool) == UPDATED).await;
+    let second = field.host("node02", 1).await;
+    field.until_standing(&second, "one", "Pending").await;
+    assert!(second.addresses("eth0").is_empty());
+    field.annotate_pool("traffic-1", HOLD, Value::Null).await;
+    field.until_standing(&second, "one", "Available").await;
+    field.until_pool("traffic-1", "up to date", |pool| condition(pool) == UP_TO_DATE).await;
+}
+
+/// R43: the same story on a store in memory and on one on disk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r43_in_memory_and_on_disk_alike() {
+    let folder = crate::folder::Folder::new();
+    let disk = agent::embedded::Api::open(folder.path()).expect("a store");
+    for api in [agent::embedded::Api::in_memory(), disk] {
+        let field = Field::on(api);
+        field.pool("traffic-1", json!({"range": {"cidr": SEEDS}, "quarantine": "1s"})).await;
+        let host = field.host("node01", 1).await;
+        field.policy("one", one_address("traffic-1")).await;
+        let own = field.until_standing(&host, "one", "Available").await;
+        let ip = own["status"]["ippool"]["traffic-1"]["allocated"][0].as_str().expect("an address");
+        // By hash: the same on both (rule 8).
+        assert_eq!(host.addresses("eth0"), [format!("{ip}/24")]);
+        field.delete_policy("one").await;
+        field.until_no_enactment(&host, "one").await;
+        field.until_pool("traffic-1", "empty", |pool| pool["status"]["allocated"] == 0).await;
+    }
+}

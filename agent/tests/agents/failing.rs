@@ -1,0 +1,72 @@
+//! What can't be had or rendered: said, and nothing else is disturbed.
+
+use serde_json::json;
+
+use crate::SEEDS;
+use crate::field::{Field, address_on, one_address};
+
+/// R14, R32, R69: an exhausted pool fails the policy with words, and says so itself; others go on; room helps.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r14_r32_r69_an_exhausted_pool_says_so_and_recovers() {
+    let field = Field::new().await;
+    field
+        .pool(
+            "tiny",
+            json!({"range": {"cidr": SEEDS, "start": "10.10.10.1", "end": "10.10.10.1"}, "quarantine": "1s"}),
+        )
+        .await;
+    field.pool("wide", json!({"range": {"cidr": "10.10.20.0/24"}})).await;
+    let first = field.host("node01", 2).await;
+    field.policy("a-tiny", one_address("tiny")).await;
+    field.until_standing(&first, "a-tiny", "Available").await;
+    let second = field.host("node02", 2).await;
+    let refused = field.until_standing(&second, "a-tiny", "Failing").await;
+    let message = refused["status"]["conditions"][1]["message"].as_str().unwrap();
+    assert!(message.contains("pool tiny"), "{message}");
+    assert_eq!(refused["status"]["conditions"][1]["reason"], "NoAddress");
+    let tiny = field.until_pool("tiny", "exhausted", |pool| pool["status"]["available"] == 0).await;
+    let condition = &tiny["status"]["conditions"][0];
+    assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("ExhaustedIPPool")));
+    let message = condition["message"].as_str().unwrap();
+    assert!(message.contains("depleted, manual intervention needed to modify NodeIPPool"), "{message}");
+    field.policy("b-wide", address_on("wide", "eth1")).await;
+    field.until_standing(&second, "b-wide", "Available").await;
+    assert!(second.addresses("eth0").is_empty());
+    field.remove_host(&first).await;
+    field.until_standing(&second, "a-tiny", "Available").await;
+}
+
+/// R18: broken templates, captures without a match and unknown pools fail with the diagnostic, and touch nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic() {
+    let field = Field::new().await;
+    let host = field.host("node01", 1).await;
+    let address = |capture: &str| {
+        json!({"interfaces": [{"name": "eth0", "type": "veth", "state": "up",
+        "ipv4": {"enabled": true, "dhcp": false, "address": [{"ip": format!("{{{{ capture.{capture}.ip }}}}"), "prefix-length": 24}]}}]})
+    };
+    field
+        .policy(
+            "a-unmatched",
+            json!({"capture": {"nic": "interfaces.name == \"eth9\""}, "desiredState": {"interfaces": []}}),
+        )
+        .await;
+    field
+        .policy(
+            "b-unknown",
+            json!({"capture": {"a": "ippool.nowhere.allocate"}, "desiredState": address("a")}),
+        )
+        .await;
+    field.policy("c-broken", json!({"capture": {}, "desiredState": address("missing")})).await;
+    for (policy, words) in
+        [("a-unmatched", "eth9"), ("b-unknown", "no pool named nowhere"), ("c-broken", "missing")]
+    {
+        let own = field.until_standing(&host, policy, "Failing").await;
+        let message = own["status"]["conditions"][1]["message"].as_str().unwrap();
+        assert!(message.contains(words), "{policy}: {message}");
+    }
+    assert!(host.addresses("eth0").is_empty());
+    // It appears later: no retry was needed for it to be seen.
+    host.ip("link add eth9 type veth peer name far9");
+    field.until_standing(&host, "a-unmatched", "Available").await;
+}

@@ -1,0 +1,364 @@
+//! Hosts, a controller and an API as processes of their own, killed and started again at will.
+//!
+//! Everything is in a folder of its own: the API's store, each host's state directory, and what each process said, which is
+//! printed when a test fails. The hosts are network namespaces with veths.
+
+pub(crate) mod check;
+mod ground;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::process::ExitStatusExt;
+use std::time::{Duration, Instant};
+
+use crds::names::enactment_name;
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use serde_json::{Value, json};
+
+use crate::folder::Folder;
+pub(crate) use ground::{Machine, Process};
+pub(crate) use world::World;
+
+/// Longer than anything takes on a busy machine: a test that waits for it has failed.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Agents go before the API, all of them before their folder.
+pub(crate) struct Fleet {
+    agents: BTreeMap<String, Process>,
+    controllers: BTreeMap<String, Process>,
+    api: Option<Process>,
+    pub(crate) machines: BTreeMap<String, Machine>,
+    client: Client,
+    /// Where the API listens.
+    address: String,
+    /// Fault points at which a process was seen to die.
+    pub(crate) died: BTreeSet<String>,
+    folder: Folder,
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            ground::print_logs(self.folder.path());
+        }
+    }
+}
+
+impl Fleet {
+    /// An API; no controller and no host yet.
+    pub(crate) async fn new() -> Self {
+        let folder = Folder::new();
+        let config = folder.path().join("kubeconfig");
+        let mut fleet_api = serve(&folder, "127.0.0.1:0");
+        let begun = Instant::now();
+        while !config.exists() {
+            assert!(fleet_api.ended().is_none() && begun.elapsed() < PATIENCE, "berth serve doesn't start");
+            tokio::time::sleep(LOOK).await;
+        }
+        let read = Kubeconfig::read_from(&config).expect("a kubeconfig");
+        let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
+        let config = config.expect("a configuration");
+        let address = config.cluster_url.authority().expect("an address").to_string();
+        Self {
+            agents: BTreeMap::new(),
+            controllers: BTreeMap::new(),
+            api: Some(fleet_api),
+            machines: BTreeMap::new(),
+            client: Client::try_from(config).expect("a client"),
+            address,
+            died: BTreeSet::new(),
+            folder,
+        }
+    }
+
+    /// The API is killed; what it acknowledged is on disk.
+    pub(crate) fn kill_api(&mut self) {
+        self.api.take().expect("it runs").kill();
+    }
+
+    /// At the address where it was.
+    pub(crate) fn start_api(&mut self) {
+        self.api = Some(serve(&self.folder, &self.address));
+    }
+
+    pub(crate) fn api<K>(&self) -> Api<K>
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
+        K::DynamicType: Default,
+    {
+        Api::all(self.client.clone())
+    }
+
+    pub(crate) fn controller(&mut self, name: &str, fault: Option<&str>) {
+        let mut args = self.connect();
+        args.insert(0, "controller".to_owned());
+        let process = Process::start(self.folder.path(), name, &args, fault);
+        self.controllers.insert(name.to_owned(), process);
+    }
+
+    pub(crate) fn kill_controller(&mut self, name: &str) {
+        self.controllers.remove(name).expect("it runs").kill();
+    }
+
+    /// Ends one that can say so: the Lease is free for the next.
+    pub(crate) fn stop_controller(&mut self, name: &str) {
+        self.controllers.remove(name).expect("it runs").stop();
+    }
+
+    /// A namespace with so many cards. No agent yet.
+    pub(crate) fn machine(&mut self, name: &str, cards: usize) {
+        self.machines.insert(name.to_owned(), Machine::new(name, cards));
+    }
+
+    pub(crate) fn host(&mut self, name: &str, cards: usize) {
+        self.machine(name, cards);
+        self.agent(name, None);
+    }
+
+    pub(crate) fn agent(&mut self, name: &str, fault: Option<&str>) {
+        let process = self.agent_process(name, name, fault);
+        self.agents.insert(name.to_owned(), process);
+    }
+
+    /// An agent of this host, to be looked after by whoever asks.
+    pub(crate) fn agent_process(&self, host: &str, log: &str, fault: Option<&str>) -> Process {
+        let machine = self.machines.get(host).expect("the host");
+        let state = self.state_dir(host);
+        let mut args = vec!["agent", "--node", host, "--netns", &machine.netns, "--state-dir", &state];
+        args.push("--register-node");
+        let args: Vec<String> = args.into_iter().map(str::to_owned).chain(self.connect()).collect();
+        Process::start(self.folder.path(), log, &args, fault)
+    }
+
+    fn state_dir(&self, host: &str) -> String {
+        self.folder.path().join(format!("state-{host}")).to_string_lossy().into_owned()
+    }
+
+    fn connect(&self) -> Vec<String> {
+        let config = self.folder.path().join("kubeconfig");
+        vec!["--kubeconfig".to_owned(), config.to_string_lossy().into_owned()]
+    }
+
+    /// Kill -9; its fault point, if it has one and didn't get there, stays armed for [`Self::agent_again`].
+    pub(crate) fn kill_agent(&mut self, name: &str) -> Option<String> {
+        let mut process = self.agents.remove(name).expect("it runs");
+        process.kill();
+        process.fault.take().filter(|fault| !self.note(&process, fault))
+    }
+
+    /// SIGTERM, and its end.
+    pub(crate) fn stop_agent(&mut self, name: &str) {
+        self.agents.remove(name).expect("it runs").stop();
+    }
+
+    pub(crate) fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.folder.path().join(format!("{name}.log"))).unwrap_or_default()
+    }
+
+    /// Did it die there by itself?
+    fn note(&mut self, process: &Process, fault: &str) -> bool {
+        let log = self.log(&process.name);
+        let said = log.get(process.said..).unwrap_or_default();
+        let there = said.contains(&format!("fault point {}", ground::point_of(fault)));
+        if there {
+            self.died.insert(fault.to_owned());
+        }
+        there
+    }
+
+    /// Whoever died at its fault point is started again, without one. Anybody else who died is a defect.
+    pub(crate) async fn revive(&mut self) {
+        let dead = |all: &mut BTreeMap<String, Process>| -> Vec<(String, Process)> {
+            let names: Vec<String> =
+                all.iter_mut().filter_map(|(name, one)| one.ended().map(|_| name.clone())).collect();
+            names.into_iter().filter_map(|name| all.remove_entry(&name)).collect()
+        };
+        let (agents, controllers) = (dead(&mut self.agents), dead(&mut self.controllers));
+        for (is_agent, (name, mut process)) in
+            agents.into_iter().map(|one| (true, one)).chain(controllers.into_iter().map(|one| (false, one)))
+        {
+            let ended = process.ended().expect("it ended");
+            let fault = process.fault.take().unwrap_or_else(|| panic!("{name} ended: {ended}"));
+            assert_eq!(ended.signal(), Some(9), "{name} ended: {ended}");
+            assert!(self.note(&process, &fault), "{name} was killed, but not at {fault}");
+            match is_agent {
+                true => self.agent(&name, None),
+                false => {
+                    self.free_lease().await;
+                    self.controller(&name, None);
+                }
+            }
+        }
+    }
+
+    /// As one that stops does: else the next waits until it has run out.
+    pub(crate) async fn free_lease(&self) {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
+        let free = Patch::Merge(json!({"spec": {"holderIdentity": null}}));
+        let _ = leases.patch(crds::names::lease::CONTROLLER, &PatchParams::default(), &free).await;
+    }
+
+    /// Looks at everything until it is so, reviving who died; no address is on two hosts at any look.
+    pub(crate) async fn until(&mut self, what: &str, holds: impl Fn(&World) -> bool) -> World {
+        self.until_none(what, |world| if holds(world) { vec![] } else { vec!["it isn't".to_owned()] }).await
+    }
+
+    /// … until there is nothing to complain of.
+    pub(crate) async fn until_none(
+        &mut self,
+        what: &str,
+        complaints: impl Fn(&World) -> Vec<String>,
+    ) -> World {
+        let begun = Instant::now();
+        loop {
+            self.revive().await;
+            let look = Instant::now();
+            let world = World::see(&self.client, &self.machines, self.folder.path()).await;
+            let wrong = match &world {
+                Ok(world) => {
+                    check::no_address_twice(world);
+                    complaints(world)
+                }
+                Err(error) => vec![error.to_string()],
+            };
+            match world {
+                Ok(world) if wrong.is_empty() => return world,
+                Ok(world) if begun.elapsed() > PATIENCE => panic!("never {what}: {wrong:#?}\n{world}"),
+                Err(_) if begun.elapsed() > PATIENCE => panic!("never {what}: {wrong:#?}"),
+                // Whoever looks at many must leave them the time to do something.
+                _ => tokio::time::sleep(LOOK.max(look.elapsed() * 2)).await,
+            }
+        }
+    }
+
+    /// Of the host alone, whether there is an API or not.
+    pub(crate) async fn until_on(
+        &self,
+        host: &str,
+        card: &str,
+        what: &str,
+        holds: impl Fn(&[String]) -> bool,
+    ) {
+        let begun = Instant::now();
+        loop {
+            let addresses = self.machines[host].addresses(card);
+            if holds(&addresses) {
+                return;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{host}: {card} is never {what}: {addresses:?}");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Every one of these hosts stands so with the policy.
+    pub(crate) async fn until_standing(&mut self, hosts: &[&str], policy: &str, condition: &str) -> World {
+        let what = format!("{policy} {condition}");
+        self.until_none(&what, |world| {
+            let stands = |host: &&&str| !world.stands(host, policy, condition);
+            hosts.iter().filter(stands).map(|host| format!("{host} is not")).collect()
+        })
+        .await
+    }
+
+    /// The shared end of every test: ledger, enactments, journals and kernels agree, and nothing is held by nobody.
+    pub(crate) async fn agree(&mut self) -> World {
+        self.until_none("in agreement", check::disagreements).await
+    }
+
+    pub(crate) async fn create<K>(&self, name: &str, spec: Value)
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + std::fmt::Debug,
+        K::DynamicType: Default,
+    {
+        let object = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec}));
+        let object: K = object.expect("a manifest");
+        self.api().create(&PostParams::default(), &object).await.expect("it is taken");
+    }
+
+    pub(crate) async fn pool(&self, name: &str, spec: Value) {
+        self.create::<NodeIPPool>(name, spec).await;
+    }
+
+    pub(crate) async fn policy(&self, name: &str, spec: Value) {
+        self.create::<NodeNetworkConfigurationPolicy>(name, spec).await;
+    }
+
+    pub(crate) async fn try_edit_policy(&self, name: &str, spec: Value) -> Result<(), kube::Error> {
+        let patch = Patch::Merge(json!({"spec": spec}));
+        let api = self.api::<NodeNetworkConfigurationPolicy>();
+        api.patch(name, &PatchParams::default(), &patch).await.map(drop)
+    }
+
+    /// As soon as it may be: not while it is in progress.
+    pub(crate) async fn edit_policy(&mut self, name: &str, spec: Value) {
+        let begun = Instant::now();
+        while let Err(error) = self.try_edit_policy(name, spec.clone()).await {
+            assert!(begun.elapsed() < PATIENCE, "{error}");
+            self.revive().await;
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    pub(crate) async fn delete<K>(&self, name: &str)
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::de::DeserializeOwned
+            + std::fmt::Debug,
+        K::DynamicType: Default,
+    {
+        self.api::<K>().delete(name, &DeleteParams::default()).await.expect("it goes");
+    }
+
+    pub(crate) async fn delete_policy(&self, name: &str) {
+        self.delete::<NodeNetworkConfigurationPolicy>(name).await;
+    }
+
+    pub(crate) async fn delete_node(&self, name: &str) {
+        self.delete::<Node>(name).await;
+    }
+
+    /// Finalizers off by hand, as an administrator in a hurry does (R110).
+    async fn delete_by_force<K>(&self, name: &str)
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::de::DeserializeOwned
+            + std::fmt::Debug,
+        K::DynamicType: Default,
+    {
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        self.delete::<K>(name).await;
+        let begun = Instant::now();
+        while self.api::<K>().get_opt(name).await.expect("an answer").is_some() {
+            let _ = self.api::<K>().patch(name, &PatchParams::default(), &none).await;
+            assert!(begun.elapsed() < PATIENCE, "{name} never goes");
+        }
+    }
+
+    pub(crate) async fn force_pool_away(&self, name: &str) {
+        self.delete_by_force::<NodeIPPool>(name).await;
+    }
+
+    pub(crate) async fn force_enactment_away(&self, host: &str, policy: &str) {
+        self.delete_by_force::<NodeNetworkConfigurationEnactment>(&enactment_name(host, policy)).await;
+    }
+}
+
+fn serve(folder: &Folder, listen: &str) -> Process {
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (state, config) = (path("api"), path("kubeconfig"));
+    let args = ["serve", "--state-dir", &state, "--listen", listen, "--write-kubeconfig", &config];
+    let args: Vec<String> = args.map(str::to_owned).to_vec();
+    Process::start(folder.path(), "serve", &args, None)
+}

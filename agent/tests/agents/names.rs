@@ -1,0 +1,53 @@
+//! Names that are alike, and policies that had a name before.
+
+use serde_json::json;
+
+use crate::SEEDS;
+use crate::field::{Field, Host, address_on, one_address};
+
+/// Node `a` with policy `b.c` and node `a.b` with policy `c` have one name for two enactments: the second leaves the
+/// first's alone, and goes on with the rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_enactment_of_another_node_is_left_alone() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut policy = one_address("traffic-1");
+    policy["nodeSelector"] = json!({"only": "first"});
+    let first = field.host("a", 1).await;
+    field.label(&first, "only", "first").await;
+    field.policy("b.c", policy).await;
+    let own = field.until_standing(&first, "b.c", "Available").await;
+    let second = field.host("a.b", 2).await;
+    field.label(&second, "only", "second").await;
+    for (name, card) in [("c", "eth0"), ("d", "eth1")] {
+        let mut policy = address_on("traffic-1", card);
+        policy["nodeSelector"] = json!({"only": "second"});
+        field.policy(name, policy).await;
+    }
+    field.until_standing(&second, "d", "Available").await;
+    let now = field.enactment(&first, "b.c").await;
+    assert_eq!(now["metadata"]["ownerReferences"], own["metadata"]["ownerReferences"]);
+    assert_eq!(now["status"]["ippool"], own["status"]["ippool"]);
+    assert_eq!(first.addresses("eth0").len(), 1);
+}
+
+/// A policy re-created under its name while its agent is away is another: what was captured for the first is not used.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn captures_of_a_policy_of_before_are_not_used() {
+    let field = Field::new().await;
+    let mut host = field.host("node01", 2).await;
+    let policy = |card: &str| {
+        json!({"capture": {"nic": format!("interfaces.name == \"{card}\"")}, "desiredState": {"interfaces": [
+            {"name": "{{ capture.nic.interfaces.0.name }}", "type": "veth", "state": "up", "mtu": 1400},
+        ]}})
+    };
+    let mtu = |host: &Host, card: &str| host.ip(&format!("link show dev {card}")).contains("mtu 1400");
+    field.policy("cap", policy("eth0")).await;
+    field.until_standing(&host, "cap", "Available").await;
+    assert!(mtu(&host, "eth0"));
+    host.stop().await;
+    field.delete_policy("cap").await;
+    field.policy("cap", policy("eth1")).await;
+    field.start(&mut host);
+    host.wait_until("the other card", || mtu(&host, "eth1")).await;
+}

@@ -1,0 +1,103 @@
+//! Agents that start again, with and without the API, on hosts that are still wanted or not.
+
+use serde_json::json;
+
+use crate::SEEDS;
+use crate::field::{Field, one_address};
+
+/// R27: an agent that starts again finds its journal: same address, no new claim.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r27_a_restarted_agent_keeps_its_address() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    let own = field.until_standing(&host, "one", "Available").await;
+    let (before, id) = (host.addresses("eth0"), own["status"]["ippool"]["traffic-1"]["requests"].clone());
+    host.stop().await;
+    // As after a boot.
+    host.ip(&format!("addr del {} dev eth0", before[0]));
+    field.start(&mut host);
+    host.wait_until("as it was", || host.addresses("eth0") == before).await;
+    let own = field.until_standing(&host, "one", "Available").await;
+    assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"], id);
+}
+
+/// An API that nobody answers at.
+fn dead() -> kube::Client {
+    let nowhere = "http://127.0.0.1:9".parse().expect("a place");
+    kube::Client::try_from(kube::Config::new(nowhere)).expect("a client")
+}
+
+/// R27, R111: without the API what the journal says is held comes back, and only that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r27_r111_a_start_without_the_api_is_from_the_journal() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let before = host.addresses("eth0");
+    host.stop().await;
+    host.ip(&format!("addr del {} dev eth0", before[0]));
+    field.start_with(&mut host, dead());
+    host.wait_until("as it was", || host.addresses("eth0") == before).await;
+    // And kept so.
+    host.ip(&format!("addr del {} dev eth0", before[0]));
+    host.wait_until("put back", || host.addresses("eth0") == before).await;
+    host.stop().await;
+}
+
+/// Rule 7: a Node deleted while its agent runs. Its address is off for good, also when it is another's by then and the API
+/// goes away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good() {
+    let field = Field::new().await;
+    let range = json!({"cidr": SEEDS, "start": "10.10.10.1", "end": "10.10.10.1"});
+    field.pool("tiny", json!({"range": range, "quarantine": "1s"})).await;
+    let mut first = field.host("node01", 1).await;
+    field.policy("one", one_address("tiny")).await;
+    field.until_standing(&first, "one", "Available").await;
+    let second = field.host("node02", 1).await;
+    field.until_standing(&second, "one", "Failing").await;
+    field.delete_node(&first).await;
+    first.wait_until("off", || first.addresses("eth0").is_empty()).await;
+    field.until_standing(&second, "one", "Available").await;
+    assert_eq!(second.addresses("eth0"), ["10.10.10.1/24"]);
+    assert!(first.addresses("eth0").is_empty());
+    // Started anew without the API: nothing is its own.
+    first.stop().await;
+    field.start_with(&mut first, dead());
+    first.ip("link set eth0 mtu 1400");
+    first.stop().await;
+    assert!(first.addresses("eth0").is_empty());
+}
+
+/// Policies that can't be read are not policies that are gone: nothing is released.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_is_not_gone() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let before = host.addresses("eth0");
+    for kind in ["policies", "enactments", "networkstates"] {
+        host.stop().await;
+        field.start_with(&mut host, field.client_without(kind));
+        // It works, as far as it can.
+        host.ip(&format!("addr del {} dev eth0", before[0]));
+        host.wait_until("put back", || host.addresses("eth0") == before).await;
+        let own = field.enactment(&host, "one").await;
+        assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"]["address"]["want"], true, "{kind}");
+    }
+    host.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_agent_for_one_host_refuses() {
+    let field = Field::new().await;
+    let host = field.host("node01", 1).await;
+    let second = agent::node::Agent::open(field.client(), host.settings());
+    assert!(matches!(second, Err(agent::node::NodeError::Busy { .. })));
+}

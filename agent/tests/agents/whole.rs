@@ -1,0 +1,176 @@
+//! What happens to hosts: the API goes away, agents are ended in the middle, policies change under way.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::field::{address_on, one_address};
+use crate::fleet::{Fleet, PATIENCE, World};
+
+fn pool() -> Value {
+    json!({"range": {"cidr": "10.10.10.0/24"}, "quarantine": "2s"})
+}
+
+/// R27, R111: hosts keep what they have, put it back, and start from their journals; who has nothing gets nothing. Then all
+/// catch up by themselves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r27_r111_the_api_is_away_for_a_while() {
+    let mut fleet = Fleet::new().await;
+    fleet.controller("controller", None);
+    for host in ["a", "b"] {
+        fleet.host(host, 2);
+    }
+    fleet.pool("pool", pool()).await;
+    fleet.policy("one", one_address("pool")).await;
+    fleet.until_standing(&["a", "b"], "one", "Available").await;
+    let before = fleet.agree().await;
+    let had = |host: &str| before.held("pool", host).expect("an address");
+    fleet.kill_api();
+    // Drift.
+    fleet.machines["a"].power_cut();
+    fleet.until_on("a", "eth0", "put back", |on| on == [had("a")]).await;
+    // A boot.
+    fleet.kill_agent("b");
+    fleet.machines["b"].power_cut();
+    fleet.agent("b", None);
+    fleet.until_on("b", "eth0", "as it was", |on| on == [had("b")]).await;
+    // Somebody new, who must wait.
+    fleet.host("c", 2);
+    let said = |fleet: &Fleet| fleet.log("c").contains("trying again");
+    let begun = Instant::now();
+    while !said(&fleet) {
+        assert!(begun.elapsed() < PATIENCE, "c never says that the API is away");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    assert!(fleet.machines["c"].all_addresses().is_empty());
+    fleet.start_api();
+    fleet.until_standing(&["a", "b", "c"], "one", "Available").await;
+    let mut second = address_on("pool", "eth1");
+    second["maxUnavailable"] = json!("100%");
+    fleet.policy("two", second).await;
+    fleet.until_standing(&["a", "b", "c"], "two", "Available").await;
+    let after = fleet.agree().await;
+    for host in ["a", "b"] {
+        assert!(after.kernels[host].contains(&had(host)), "{host}");
+    }
+}
+
+/// One host has one agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_agent_for_one_host_ends_at_once() {
+    let mut fleet = Fleet::new().await;
+    fleet.controller("controller", None);
+    fleet.host("a", 1);
+    fleet.pool("pool", pool()).await;
+    fleet.policy("one", one_address("pool")).await;
+    fleet.until_standing(&["a"], "one", "Available").await;
+    let mut second = fleet.agent_process("a", "second", None);
+    let ended = second.wait();
+    assert!(!ended.success() && ended.code().is_some(), "{ended}");
+    assert!(fleet.log("second").contains("one host has one"), "{}", fleet.log("second"));
+    // The first goes on.
+    fleet.machines["a"].power_cut();
+    let before = fleet.agree().await;
+    assert_eq!(before.kernels["a"].len(), 1);
+}
+
+/// An address that the kernel looks for on the wire before it is used: that takes a second or two.
+fn slow(ip: &str, most: &Value) -> Value {
+    json!({"maxUnavailable": most, "desiredState": {"interfaces": [{"name": "eth0", "type": "veth", "state": "up",
+        "ipv6": {"enabled": true, "dhcp": false, "autoconf": false, "address": [{"ip": ip, "prefix-length": 64}]}}]}})
+}
+
+fn has(fleet: &Fleet, host: &str, ip: &str) -> bool {
+    fleet.machines[host].ip("-6 addr show dev eth0").contains(&format!("{ip}/"))
+}
+
+/// A policy is changed while one host applies it and two wait for their turn. Editing is refused then, as
+/// kubernetes-nmstate does; deleting and creating is not, and all end with what it says now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_is_changed_under_way() {
+    let hosts = ["a", "b", "c"];
+    let mut fleet = three(&hosts).await;
+    fleet.policy("slow", slow("fd00::1", &json!(1))).await;
+    let count = |world: &World, condition: &str| {
+        hosts.iter().filter(|host| world.stands(host, "slow", condition)).count()
+    };
+    fleet.until("under way", |world| count(world, "Progressing") == 1 && count(world, "Pending") == 2).await;
+    let refused = fleet.try_edit_policy("slow", slow("fd00::2", &json!(1))).await.expect_err("under way");
+    assert!(refused.to_string().contains("policy slow is still in progress"), "{refused}");
+    fleet.delete_policy("slow").await;
+    fleet.policy("slow", slow("fd00::3", &json!(1))).await;
+    ends_with(&mut fleet, &hosts, "fd00::3").await;
+    // Over: now it may be.
+    fleet.try_edit_policy("slow", slow("fd00::4", &json!(1))).await.expect("it is over");
+    ends_with(&mut fleet, &hosts, "fd00::4").await;
+}
+
+/// A policy is edited before anybody leads: whoever waits for a slot applies what it says then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_is_edited_while_hosts_wait_for_a_slot() {
+    let hosts = ["a", "b", "c"];
+    let mut fleet = three(&hosts).await;
+    fleet.stop_controller("controller");
+    fleet.policy("slow", slow("fd00::1", &json!(1))).await;
+    fleet.until("known", |world| world.enactments.len() == 3).await;
+    let begun = Instant::now();
+    while let Err(error) = fleet.try_edit_policy("slow", slow("fd00::2", &json!(1))).await {
+        assert!(begun.elapsed() < PATIENCE, "{error}");
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    fleet.controller("controller", None);
+    ends_with(&mut fleet, &hosts, "fd00::2").await;
+}
+
+async fn three(hosts: &[&str]) -> Fleet {
+    let mut fleet = Fleet::new().await;
+    fleet.controller("controller", None);
+    for host in hosts {
+        fleet.host(host, 1);
+    }
+    fleet.until("registered", |world| world.states.len() == hosts.len()).await;
+    fleet
+}
+
+/// All have this address and none of before; the policy says so, and no slot is left.
+async fn ends_with(fleet: &mut Fleet, hosts: &[&str], ip: &str) {
+    fleet.until_standing(hosts, "slow", "Available").await;
+    let done = |world: &World| world.policies["slow"]["status"]["conditions"][0].clone();
+    let said = |world: &World| {
+        let observed = world.policies["slow"]["metadata"]["generation"].as_i64();
+        hosts
+            .iter()
+            .all(|host| world.enactment(host, "slow")["status"]["policyGeneration"].as_i64() == observed)
+            && done(world)["message"] == "3/3 nodes successfully configured"
+            && world.policies["slow"]["status"]["unavailableNodes"].is_null()
+    };
+    fleet.until("available", said).await;
+    for host in hosts {
+        let on = fleet.machines[*host].ip("-6 addr show dev eth0");
+        let global = on.lines().filter(|line| line.contains("scope global")).count();
+        assert!(global == 1 && has(fleet, host, ip), "{host}: {on}");
+    }
+}
+
+/// SIGTERM while a policy is being applied: undone or done, said so by the exit code, and done at the next start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_is_told_to_stop_under_way() {
+    let mut fleet = Fleet::new().await;
+    fleet.controller("controller", None);
+    fleet.host("a", 1);
+    fleet.until("registered", |world| world.states.len() == 1).await;
+    fleet.policy("slow", slow("fd00::1", &json!("100%"))).await;
+    // On the card and not yet usable: in the middle.
+    let begun = Instant::now();
+    while !fleet.machines["a"].ip("-6 addr show dev eth0").contains("fd00::1/64 scope global tentative") {
+        assert!(begun.elapsed() < PATIENCE, "it is never applied");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    fleet.stop_agent("a");
+    assert!(!has(&fleet, "a", "fd00::1"), "it was undone");
+    let world = fleet.until("seen", |_| true).await;
+    assert!(!world.stands("a", "slow", "Failing"), "that it was told to stop is no failure");
+    fleet.agent("a", None);
+    fleet.until_standing(&["a"], "slow", "Available").await;
+    assert!(has(&fleet, "a", "fd00::1"));
+}
