@@ -4,6 +4,7 @@
 //! kernel changed: with hundreds of policies a pass costs what changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use crds::names::annotation;
 use crds::names::enactment as names;
@@ -14,7 +15,7 @@ use policy::claim::{NodeSeen, Phase, PolicyName, Time};
 use policy::enact::{Next, Prospect, Retries, Said, View, next};
 use policy::plan::{Plan, plan_document};
 use policy::rollout::Standing;
-use policy::state::default_port_vlans;
+use policy::state::{AddressProtocol, default_port_vlans};
 use policy::template::{Rendered, render};
 use serde_json::{Value, json};
 
@@ -406,6 +407,8 @@ impl Agent {
     }
 
     async fn apply(&mut self, desired: Value, probes: Probes) -> Result<Plan, super::HostError> {
+        let held: BTreeSet<IpAddr> = self.host.held().collect();
+        let desired = marked(desired, &held);
         let stopping = self.stopping.clone();
         let stop = move || stopping.load(std::sync::atomic::Ordering::SeqCst);
         let api = AskApi::new(self.client.clone(), self.name.to_string());
@@ -414,6 +417,22 @@ impl Agent {
         self.woken.kernel();
         done
     }
+}
+
+/// A document whose pooled addresses bear Berth's mark.
+fn marked(mut desired: Value, pooled: &BTreeSet<IpAddr>) -> Value {
+    for interface in desired.get_mut("interfaces").and_then(Value::as_array_mut).into_iter().flatten() {
+        for family in ["ipv4", "ipv6"] {
+            let addresses = interface.get_mut(family).and_then(|of| of.get_mut("address"));
+            for address in addresses.and_then(Value::as_array_mut).into_iter().flatten() {
+                let ip = address["ip"].as_str().and_then(|ip| ip.parse::<IpAddr>().ok());
+                if ip.is_some_and(|ip| pooled.contains(&ip)) {
+                    address["protocol"] = json!(AddressProtocol::BERTH.0);
+                }
+            }
+        }
+    }
+    desired
 }
 
 fn attempts_of(status: &crds::NodeNetworkConfigurationEnactmentStatus, generation: i64) -> u32 {

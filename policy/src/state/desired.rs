@@ -117,7 +117,7 @@ pub struct DesiredIp {
 pub struct DesiredAddress {
     pub ip: IpAddr,
     pub prefix: u8,
-    /// To be marked as pooled. A document can't say it; the agent sets it on what came from a pool.
+    /// To be marked as pooled, in a document by its `protocol`: the agent sets it on what came from a pool.
     pub pooled: bool,
 }
 

@@ -312,12 +312,9 @@ interfaces:
 
 #[test]
 fn a_pooled_address_is_marked_and_stays_berths() {
-    let mut document = desired(
-        "interfaces: [{name: eth1, ipv4: {enabled: true, address: [{ip: 10.1.0.1, prefix-length: 24}]}}]",
+    let document = desired(
+        "interfaces: [{name: eth1, ipv4: {enabled: true, address: [{ip: 10.1.0.1, prefix-length: 24, protocol: 98}]}}]",
     );
-    for link in &mut document.links {
-        link.ipv4.iter_mut().flat_map(|ip| ip.addresses.iter_mut().flatten()).for_each(|a| a.pooled = true);
-    }
     let host = observed(HOST);
     let after = applied(&host, &plan(&host, &document).expect("can be"));
     let marked = &after.link("eth1").expect("eth1").ipv4.addresses[0];

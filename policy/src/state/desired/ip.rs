@@ -87,7 +87,8 @@ fn read_auto(r: &mut Reader, path: &Path<'_>, ip: &DesiredIp, fields: &[(&str, &
 /// Those that somebody renews are not anybody's to ask for.
 fn asked(list: &[Address]) -> Vec<DesiredAddress> {
     let fixed = list.iter().filter(|a| !a.is_dynamic());
-    fixed.map(|a| DesiredAddress { ip: a.ip, prefix: a.prefix, pooled: false }).collect()
+    let pooled = |a: &Address| a.protocol == Some(AddressProtocol::BERTH);
+    fixed.map(|a| DesiredAddress { ip: a.ip, prefix: a.prefix, pooled: pooled(a) }).collect()
 }
 
 fn read_addresses(r: &mut Reader, path: &Path<'_>, value: &Value, family: Family) -> Vec<Address> {
