@@ -13,7 +13,7 @@ use policy::state::{AddressProtocol, Family, IfName, LinkKind, NextHop, Observed
 use super::decode::address::{Probe, SeenAddress};
 use super::decode::kept::{NEXT_HOP_HEADER, SeenKept, read_next_hop};
 use super::decode::link::{IFLA_EXT_MASK, SeenLink};
-use super::decode::route::{SeenEntry, SeenHop, SeenRoute};
+use super::decode::route::{SeenEntry, SeenHop, SeenMade, SeenRoute};
 use super::decode::rule::SeenRule;
 use super::decode::vlans::SeenVlans;
 use super::decode::{AF_BRIDGE, address, link, route, rule, vlans};
@@ -102,6 +102,12 @@ fn names_of(links: &[SeenLink]) -> Names {
     names
 }
 
+/// What the model has no words for, or may have none for.
+enum Unnamed {
+    Kept(Box<SeenKept>),
+    Made(SeenMade),
+}
+
 /// What the dumps brought.
 struct Seen {
     links: Vec<SeenLink>,
@@ -109,8 +115,8 @@ struct Seen {
     routes: Vec<SeenRoute>,
     rules: Vec<Rule>,
     next_hops: Vec<SeenKept>,
-    /// Routes and rules that the model has no words for.
-    kept: Vec<SeenKept>,
+    /// Routes and rules that the model has no words for, in the order in which they came.
+    kept: Vec<Unnamed>,
     vlans: Vec<SeenVlans>,
     unreadable: usize,
 }
@@ -153,16 +159,17 @@ impl Seen {
         for entry in entries.items {
             match entry {
                 SeenEntry::Known(route) => routes.push(*route),
-                SeenEntry::Kept(seen) => kept.push(*seen),
+                SeenEntry::Kept(seen) => kept.push(Unnamed::Kept(seen)),
+                SeenEntry::Made(seen) => kept.push(Unnamed::Made(seen)),
             }
         }
         for rule in found.items {
             match rule {
                 SeenRule::Known(rule) => rules.push(*rule),
-                SeenRule::Kept(seen) => kept.push(*seen),
+                SeenRule::Kept(seen) => kept.push(Unnamed::Kept(seen)),
             }
         }
-        let by_object = |seen: &SeenKept| seen.object.is_some();
+        let by_object = |seen: &Unnamed| matches!(seen, Unnamed::Kept(seen) if seen.object.is_some());
         let mut next_hops = Vec::new();
         if routes.iter().any(|route| route.object.is_some()) || kept.iter().any(by_object) {
             let plain = plain(RTM_GETNEXTHOP, NEXT_HOP_HEADER);
@@ -234,10 +241,22 @@ impl Seen {
             }
             seen.state.routes.push(name_route(found, &names)?);
         }
-        for found in self.next_hops.into_iter().chain(self.kept) {
-            if !kept::is_derived(&found, &links) {
-                seen.state.kept.push(kept::name(found, &objects, &names)?);
-            }
+        for found in self.next_hops {
+            seen.state.kept.push(kept::name(found, &objects, &names)?);
+        }
+        for found in self.kept {
+            let found = match found {
+                Unnamed::Kept(found) => *found,
+                Unnamed::Made(made) if kept::is_derived(&made, &links) => continue,
+                Unnamed::Made(made) => match made.kept() {
+                    Ok(found) => found,
+                    Err(Malformed) => {
+                        seen.unreadable += 1;
+                        continue;
+                    }
+                },
+            };
+            seen.state.kept.push(kept::name(found, &objects, &names)?);
         }
         seen.state.rules = self.rules;
         seen.state.links = links.into_values().map(|link| (link.name.clone(), link)).collect();

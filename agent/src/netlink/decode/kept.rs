@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use ipnet::IpNet;
 use policy::state::{Family, KeptKind, Raw, Rule};
 
 use super::route::{ONLINK, SeenHop};
@@ -45,8 +44,6 @@ pub(in crate::netlink) struct SeenKept {
     pub(in crate::netlink) members: Vec<(u32, u16)>,
     pub(in crate::netlink) outlasts_down: bool,
     pub(in crate::netlink) rule: Option<Rule>,
-    /// Said to be the kernel's, to this destination with this metric: so it is, if an address accounts for it.
-    pub(in crate::netlink) derived: Option<(IpNet, u32)>,
     pub(in crate::netlink) payload: Vec<u8>,
     pub(in crate::netlink) passing: Raw,
 }
@@ -64,7 +61,6 @@ impl SeenKept {
             members: Vec::new(),
             outlasts_down: false,
             rule: None,
-            derived: None,
             payload,
             passing: Raw::default(),
         }
