@@ -241,6 +241,9 @@ pub(super) fn set_mtu(state: &mut Observed, name: &IfName, mtu: u32) -> Result<(
     {
         shrink(state, &bridge);
     }
+    for link in state.links.values_mut().filter(|l| l.shrinks_with.as_ref() == Some(name)) {
+        link.mtu = link.mtu.map(|m| m.min(mtu));
+    }
     for upper in uppers(state, name) {
         let link = get(state, &upper)?;
         if fits_base(link) && link.mtu.is_some_and(|m| m > mtu) {
