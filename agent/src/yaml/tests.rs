@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::{json as quick, parse, parse_yaml, print};
 
-fn one(text: &str) -> serde_json::Value {
+fn one(text: &str) -> Value {
     let mut documents = parse(text).expect(text);
     assert_eq!(documents.len(), 1, "{text}");
     documents.remove(0)
@@ -16,8 +16,8 @@ fn wrong(text: &str) -> String {
 #[test]
 fn several_documents_without_the_empty_ones() {
     assert_eq!(parse("---\na: 1\n---\n---\nb: 2\n").unwrap(), [json!({"a": 1}), json!({"b": 2})]);
-    assert_eq!(parse("").unwrap(), Vec::<serde_json::Value>::new());
-    assert_eq!(parse("# a remark\n").unwrap(), Vec::<serde_json::Value>::new());
+    assert_eq!(parse("").unwrap(), Vec::<Value>::new());
+    assert_eq!(parse("# a remark\n").unwrap(), Vec::<Value>::new());
 }
 
 #[test]

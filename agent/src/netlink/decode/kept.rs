@@ -43,6 +43,8 @@ pub(in crate::netlink) struct SeenKept {
     /// A group's, with their shares.
     pub(in crate::netlink) members: Vec<(u32, u16)>,
     pub(in crate::netlink) outlasts_down: bool,
+    /// A tunnel's entry for whatever it knows no other for, which it makes by itself if this is its remote end.
+    pub(in crate::netlink) default_of: Option<IpAddr>,
     pub(in crate::netlink) rule: Option<Rule>,
     pub(in crate::netlink) payload: Vec<u8>,
     pub(in crate::netlink) passing: Raw,
@@ -60,6 +62,7 @@ impl SeenKept {
             object: None,
             members: Vec::new(),
             outlasts_down: false,
+            default_of: None,
             rule: None,
             payload,
             passing: Raw::default(),

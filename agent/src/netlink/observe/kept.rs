@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
-use policy::state::{Address, Family, Kept, Link};
+use policy::state::{Address, Family, Kept, Link, OptValue};
 
 use super::name_hop;
 use crate::netlink::decode::address::{IFA_ADDRESS, IFA_FLAGS};
@@ -59,6 +59,16 @@ pub(super) fn name(mut seen: SeenKept, objects: &BTreeMap<u32, Vec<SeenHop>>, na
         payload: seen.payload,
         passing: seen.passing,
     })
+}
+
+/// Whether a tunnel has made an entry by itself, for its remote end.
+pub(super) fn is_default(seen: &SeenKept, links: &BTreeMap<u32, Link>) -> bool {
+    let (Some(to), Some(hop)) = (seen.default_of, seen.hops.first()) else { return false };
+    let remote = |link: &Link| {
+        let mut options = link.options.iter();
+        options.any(|(name, value)| name.as_str() == "remote" && *value == OptValue::Text(to.to_string()))
+    };
+    links.get(&hop.index).is_some_and(remote)
 }
 
 /// Whether a route that is said to be the kernel's is: made for an address, and made again with it. Managers of networks
