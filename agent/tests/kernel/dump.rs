@@ -11,13 +11,16 @@ use agent::netns::Namespace;
 use crate::ground::{Ground, run};
 
 /// Words that go along with the one after them: clocks, and what follows from the carrier.
-const CHANGING: [&str; 8] = [
+const CHANGING: [&str; 11] = [
     "valid_lft",
     "preferred_lft",
     "expires",
     "hello_timer",
     "tcn_timer",
     "topology_change_timer",
+    "forward_delay_timer",
+    "hold_timer",
+    "message_age_timer",
     "gc_timer",
     "state",
 ];

@@ -23,6 +23,7 @@ const NDA_LINK_NETNSID: u16 = 10;
 /// What a request may say: the two addresses, VLAN, port, VNIs, the way out, who set it, next hop object, more flags.
 const ASKED: [u16; 10] = [1, 2, 5, 6, 7, NDA_IFINDEX, 11, 12, 13, 15];
 
+const REACHABLE: u16 = 0x02;
 const NOARP: u16 = 0x40;
 const PERMANENT: u16 = 0x80;
 const BY_LINK: u8 = 0x02;
@@ -52,23 +53,27 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenKept>, Malfo
 
 /// An entry of a bridge or a tunnel that is there for good.
 pub(in crate::netlink) fn read_forwarding(payload: &[u8]) -> Result<Option<SeenKept>, Malformed> {
-    let entry = Entry::read(payload)?;
+    let mut entry = Entry::read(payload)?;
     let far = entry.attrs.get(NDA_LINK_NETNSID).is_some();
     if payload.first() != Some(&AF_BRIDGE) || far {
         return Ok(None);
     }
     let to = entry.attrs.ip(NDA_DST);
     let bridge = entry.attrs.u32(NDA_MASTER);
-    let set = match (entry.flags & BY_BRIDGE != 0, entry.flags & BY_LINK != 0) {
+    let by_link = entry.flags & BY_LINK != 0;
+    let set = match bridge {
         // Permanent ones are the addresses of its ports.
-        (true, false) => entry.state & (NOARP | PERMANENT) == NOARP && bridge.is_some(),
+        Some(_) => !by_link && entry.state & (NOARP | PERMANENT) == NOARP,
         // Only tunnels say where to.
-        (false, true) => entry.state & (NOARP | PERMANENT) != 0 && to.is_some(),
-        _ => false,
+        None => by_link && entry.state & (NOARP | PERMANENT) != 0 && to.is_some(),
     };
     let Some(mac) = entry.mac().filter(|_| set) else { return Ok(None) };
+    // A bridge doesn't say that it is one, and has to be told.
+    if bridge.is_some() {
+        entry.flags |= BY_BRIDGE;
+    }
     let mut seen = entry.kept(KeptKind::Forwarding, payload);
-    seen.hops.extend(bridge.filter(|_| entry.flags & BY_BRIDGE != 0).map(hop));
+    seen.hops.extend(bridge.map(hop));
     seen.hops.extend(entry.attrs.u32(NDA_IFINDEX).map(hop));
     seen.lead = mac;
     if let Some(vlan) = entry.attrs.get(NDA_VLAN).and_then(Attr::u16) {
@@ -110,7 +115,12 @@ impl<'a> Entry<'a> {
     fn kept(&self, kind: KeptKind, payload: &[u8]) -> SeenKept {
         let mut header = [0; HEADER];
         header[0] = payload[0];
-        header[8..10].copy_from_slice(&(self.state & (NOARP | PERMANENT)).to_ne_bytes());
+        let state = match self.state & (NOARP | PERMANENT) {
+            // As it is asked for; tunnels take it no other way.
+            NOARP => NOARP | REACHABLE,
+            other => other,
+        };
+        header[8..10].copy_from_slice(&state.to_ne_bytes());
         header[10] = self.flags & !NOT_ASKED;
         let bytes = rewritten(&header, &pieces(payload, HEADER), |number, inside| match number {
             NDA_IFINDEX => Some(vec![0; 4]),
