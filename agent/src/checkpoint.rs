@@ -5,9 +5,11 @@
 //! works on it, so two never change one namespace at once.
 //!
 //! Cost: one write with two syncs per change, none where there is nothing to do. One file is left behind per change that
-//! couldn't be undone whole, under a name of its own.
+//! couldn't be undone whole, under a name of its own; folders of namespaces in which nothing is under way go when the next
+//! one is locked (`sweep`).
 
 mod peek;
+mod sweep;
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -34,6 +36,7 @@ const LOCK_STEP: Duration = Duration::from_millis(10);
 /// Grows when the form changes; one of another form can't be read back.
 const FORM: u32 = 1;
 const NAME: &str = "checkpoint.json";
+const LOCK: &str = "lock";
 
 /// Why a checkpoint can't be kept.
 #[derive(Debug, thiserror::Error)]
@@ -80,6 +83,15 @@ fn uptime() -> Option<u64> {
     text.split('.').next()?.parse().ok()
 }
 
+/// The file to lock, made if need be.
+fn open(folder: &Path, path: &Path) -> io::Result<File> {
+    fs::create_dir_all(folder)?;
+    // For its owner alone: whoever can open it can lock everybody out.
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
 fn folder(state_dir: &Path, identity: &Identity) -> PathBuf {
     state_dir.join(format!("netns-{}", identity.namespace))
 }
@@ -109,19 +121,27 @@ impl Store {
     pub fn lock(state_dir: &Path, identity: Identity) -> Result<Self, CheckpointError> {
         let folder = folder(state_dir, &identity);
         let wrong = |source: io::Error| CheckpointError::Folder { path: folder.clone(), source };
-        fs::create_dir_all(&folder).map_err(wrong)?;
-        let path = folder.join("lock");
-        // For its owner alone: whoever can open it can lock everybody out.
-        let mut open = OpenOptions::new();
-        open.write(true).create(true).truncate(false).mode(0o600);
-        let mut file = open.open(&path).map_err(wrong)?;
-        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(wrong)?;
+        let path = folder.join(LOCK);
+        let mut file = None;
         for _ in 0..LOCK_TRIES {
-            file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-                Ok(lock) => return Ok(Self { path: folder.join(NAME), identity, _lock: lock }),
-                Err((file, Errno::EWOULDBLOCK)) => file,
-                Err((_, other)) => return Err(wrong(other.into())),
+            let opened = match file.take() {
+                Some(file) => file,
+                None => match open(&folder, &path) {
+                    // Swept away between the two.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    opened => opened.map_err(wrong)?,
+                },
             };
+            match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
+                Ok(lock) if sweep::is_at(&lock, &path) => {
+                    sweep::sweep(state_dir, &folder);
+                    return Ok(Self { path: folder.join(NAME), identity, _lock: lock });
+                }
+                // What is locked is nobody's lock any more.
+                Ok(_) => continue,
+                Err((opened, Errno::EWOULDBLOCK)) => file = Some(opened),
+                Err((_, other)) => return Err(wrong(other.into())),
+            }
             std::thread::sleep(LOCK_STEP);
         }
         Err(CheckpointError::Busy { path })

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use serde::Deserialize;
 
-use super::{NAME, folder};
+use super::{LOCK, NAME, folder};
 use crate::netns::Identity;
 
 /// What a look at a namespace's checkpoint shows.
@@ -25,6 +25,8 @@ pub enum Peek {
     UnderWay,
     /// There is one, and this process may not read it.
     Closed { path: PathBuf },
+    /// There is one that says nothing.
+    Damaged { path: PathBuf },
 }
 
 /// As much of it as says whose it is.
@@ -42,12 +44,12 @@ pub fn peek(state_dir: &Path, identity: &Identity) -> Peek {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Peek::Closed { path },
         Err(_) => return Peek::Nothing,
     };
-    // A damaged one is said by whoever has to use it.
     match serde_json::from_slice::<Whose>(&text) {
         Ok(whose) if whose.identity == *identity => {}
-        _ => return Peek::Nothing,
+        Ok(_) => return Peek::Nothing,
+        Err(_) => return Peek::Damaged { path },
     }
-    let Ok(lock) = File::open(folder.join("lock")) else { return Peek::CutOff };
+    let Ok(lock) = File::open(folder.join(LOCK)) else { return Peek::CutOff };
     match Flock::lock(lock, FlockArg::LockSharedNonblock) {
         Err((_, Errno::EWOULDBLOCK)) => Peek::UnderWay,
         // It may have ended since the file was read.

@@ -78,6 +78,8 @@ fn a_damaged_one_is_neither_used_nor_lost() {
     fs::write(store.path(), &text[..text.len() / 2]).unwrap();
     assert!(matches!(store.find(), Err(CheckpointError::Damaged { .. })));
     assert!(store.path().exists());
+    let path = store.path().to_owned();
+    assert_eq!(peek(&folder.0, &identity("boot", 7)), Peek::Damaged { path });
 }
 
 #[test]
@@ -121,4 +123,55 @@ fn a_peek_tells_what_is_cut_off_from_what_is_under_way() {
     let store = Store::lock(&folder.0, ours.clone()).unwrap();
     store.remove().unwrap();
     assert_eq!(peek(&folder.0, &ours), Peek::Nothing);
+}
+
+/// Folders of namespaces in which nothing is under way go; one that is locked or holds something doesn't.
+#[test]
+fn folders_that_nobody_needs_are_swept_away() {
+    let folder = Folder::new("sweep");
+    let there = |number: u64| folder.0.join(format!("netns-{number}")).exists();
+    drop(Store::lock(&folder.0, identity("boot", 1)).unwrap());
+    let locked = Store::lock(&folder.0, identity("boot", 2)).unwrap();
+    assert!(!there(1) && there(2));
+    Store::lock(&folder.0, identity("boot", 3)).unwrap().write(&before(), &json!({})).unwrap();
+    let aside = Store::lock(&folder.0, identity("boot", 4)).unwrap();
+    aside.write(&before(), &json!({})).unwrap();
+    aside.set_aside().unwrap();
+    drop(aside);
+    fs::create_dir(folder.0.join("somebody-else")).unwrap();
+    let own = Store::lock(&folder.0, identity("boot", 5)).unwrap();
+    assert!([2, 3, 4, 5].into_iter().all(there));
+    assert!(folder.0.join("somebody-else").exists());
+    drop(locked);
+    drop(own);
+    Store::lock(&folder.0, identity("boot", 3)).unwrap().remove().unwrap();
+    assert!(!there(2) && !there(5) && there(3) && there(4));
+}
+
+/// Many at once, each with a namespace of its own and all of them sweeping: none is ever kept out of its own, and no two
+/// have the same lock.
+#[test]
+fn who_sweeps_takes_nobodys_lock_away() {
+    let folder = Folder::new("sweepers");
+    let inside = std::sync::atomic::AtomicUsize::new(0);
+    let work = |number: u64| {
+        for _ in 0..200 {
+            match Store::lock(&folder.0, identity("boot", number % 2)) {
+                Ok(store) if number < 2 => {
+                    assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0, "two have it");
+                    inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                    drop(store);
+                }
+                Ok(_) | Err(CheckpointError::Busy { .. }) => {}
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    };
+    // Two for one namespace, two for the other, which sweeps the first one's folder.
+    let work = &work;
+    std::thread::scope(|scope| {
+        for number in [0, 0, 3, 5] {
+            scope.spawn(move || work(number));
+        }
+    });
 }

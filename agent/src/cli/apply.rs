@@ -87,10 +87,11 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         })?;
         return shown(&plan, None, args.output, "would be done; nothing was changed");
     }
-    if !may_change_networks() {
+    let standing = Standing::of_this_thread();
+    if !standing.may_change_networks() {
         return Err(NotAllowed.into());
     }
-    let stop = Stop::listen()?;
+    let stop = Stop::listen(standing.ignored_signals())?;
     let manner = Manner { verify: !args.no_verify, patience: Duration::from_secs(args.timeout) };
     let (plan, recovered) = args.place.inside(|kernel| {
         let store = Store::lock(args.place.state_dir(), Identity::here()?)?;
@@ -199,12 +200,29 @@ fn aftermath(reverted: &Reverted, checkpoint: &std::path::Path) -> String {
     text
 }
 
-/// Whether the kernel would let this thread.
-fn may_change_networks() -> bool {
-    const NET_ADMIN: u32 = 12;
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    // Where it can't be told, the kernel will say.
-    bits.is_none_or(|bits| bits & (1 << NET_ADMIN) != 0)
+/// What the kernel says of this thread and its process: one file, read once.
+struct Standing(String);
+
+impl Standing {
+    fn of_this_thread() -> Self {
+        Self(std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default())
+    }
+
+    /// A set of bits by its name; nothing where it can't be told.
+    fn bits(&self, name: &str) -> Option<u64> {
+        let hex = self.0.lines().find_map(|line| line.strip_prefix(name));
+        hex.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+    }
+
+    /// Whether the kernel would let this thread.
+    fn may_change_networks(&self) -> bool {
+        const NET_ADMIN: u32 = 12;
+        // Where it can't be told, the kernel will say.
+        self.bits("CapEff:").is_none_or(|bits| bits & (1 << NET_ADMIN) != 0)
+    }
+
+    /// The signals that the process ignores, a bit each.
+    fn ignored_signals(&self) -> u64 {
+        self.bits("SigIgn:").unwrap_or_default()
+    }
 }

@@ -27,6 +27,11 @@ enum DesiredError {
 /// The file's name for messages, and the state it asks for.
 pub(super) fn read(path: &Path) -> anyhow::Result<(String, Value)> {
     let (name, document) = input::read(path)?.only()?;
+    let document = match document {
+        // The usual case, and the largest: nothing of it is copied.
+        Document::Bare(value) if input::is_state(&value) => return Ok((name, value)),
+        other => other,
+    };
     let state = match &document {
         Document::Manifest(Kind::NodeNetworkConfigurationPolicy, manifest) => {
             let checked = manifest::checked(&name, manifest.clone())?;
@@ -37,7 +42,6 @@ pub(super) fn read(path: &Path) -> anyhow::Result<(String, Value)> {
         Document::Manifest(Kind::NodeNetworkConfigurationEnactment, manifest) => {
             manifest.pointer("/status/desiredState").cloned()
         }
-        Document::Bare(value) if input::is_state(value) => Some(value.clone()),
         Document::Bare(value) if manifest::is_bare_policy(value) => of_policy(&name, value)?,
         _ => None,
     };

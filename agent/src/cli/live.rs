@@ -58,6 +58,16 @@ impl Where {
             Peek::UnderWay => {
                 output::warn("this host", "another berth is changing it now; this is a state in between");
             }
+            Peek::Damaged { path } => {
+                let path = path.display();
+                output::warn(
+                    "this host",
+                    format!(
+                        "an apply was interrupted, and its checkpoint {path} is damaged, so what it was to bring back is unknown; \
+                         look at the host and remove it, nothing is applied before that"
+                    ),
+                );
+            }
             Peek::Closed { path } => {
                 let path = path.display();
                 output::warn(

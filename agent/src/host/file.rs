@@ -51,9 +51,14 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 
 /// Nothing, where there is no such file.
 pub(crate) fn read(path: &Path) -> io::Result<String> {
+    read_if_there(path).map(Option::unwrap_or_default)
+}
+
+/// The same, told from a file in which there is nothing.
+pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
     match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        other => other,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
     }
 }
 

@@ -30,24 +30,32 @@ impl Resolver {
 
     /// What was configured, and what is in effect.
     pub(super) fn observe(&self) -> io::Result<(Dns, Dns)> {
-        let running = parse(&file::read(&self.path)?);
-        let configured = match self.is_resolved() {
-            true => parse_drop_in(&file::read(Path::new(DROP_IN))?),
-            false => running.clone(),
+        let text = file::read_if_there(&self.path)?;
+        let running = parse(text.as_deref().unwrap_or_default());
+        let configured = if self.is_resolved() {
+            let text = file::read_if_there(Path::new(DROP_IN))?;
+            Dns { text: text.clone(), ..parse_drop_in(&text.unwrap_or_default()) }
+        } else {
+            Dns { text, ..running.clone() }
         };
         Ok((configured, running))
     }
 
+    /// The file it came from, to the letter, where that is known: a change is undone. Else what is there, with other lists.
     pub(super) fn set(&self, dns: &Dns) -> io::Result<()> {
         if !self.is_resolved() {
-            let read = file::read(&self.path).map_err(|error| at(&self.path, &error))?;
-            let replaced = file::replace_or_remove(&self.path, &merged(&read, dns));
+            let replaced = match &dns.text {
+                Some(text) => file::replace(&self.path, text),
+                None => file::read(&self.path)
+                    .and_then(|read| file::replace_or_remove(&self.path, &merged(&read, dns))),
+            };
             return replaced.map_err(|error| at(&self.path, &error));
         }
         let path = Path::new(DROP_IN);
-        let changed = match *dns == Dns::default() {
-            true => file::remove(path),
-            false => file::replace(path, &drop_in(dns)),
+        let changed = match &dns.text {
+            Some(text) => file::replace(path, text),
+            None if *dns == Dns::default() => file::remove(path),
+            None => file::replace(path, &drop_in(dns)),
         };
         changed.map_err(|error| at(path, &error))?;
         let told = Command::new("systemctl").args(["try-reload-or-restart", "systemd-resolved"]).status()?;
@@ -112,7 +120,7 @@ fn parse_drop_in(text: &str) -> Dns {
         let values = text.lines().filter_map(|line| line.strip_prefix(word));
         values.flat_map(str::split_whitespace).map(str::to_owned).collect()
     };
-    Dns { servers: list("DNS="), search: list("Domains="), options: list("# options ") }
+    Dns { servers: list("DNS="), search: list("Domains="), options: list("# options "), text: None }
 }
 
 #[cfg(test)]
@@ -126,6 +134,7 @@ mod tests {
             servers: list("10.0.0.1 fd00::1"),
             search: list("a.example b.example"),
             options: list("ndots:2"),
+            text: None,
         }
     }
 

@@ -7,6 +7,7 @@
 pub(super) mod address;
 pub(super) mod kept;
 pub(super) mod link;
+pub(super) mod neighbour;
 pub(super) mod route;
 pub(super) mod rule;
 pub(super) mod vlans;

@@ -248,6 +248,7 @@ pub(super) fn read(kind: &LinkKind, data: Attrs<'_>, names: &Names) -> Result<Op
     let mut options = Options::new();
     read_rows(rows(kind), |path| kind.spec().option(path), data, names, &mut options)?;
     match kind {
+        LinkKind::LinuxBridge => bridge::read(data, &mut options),
         LinkKind::Vlan => vlan::read(data, &mut options)?,
         LinkKind::Vxlan => vxlan::read(data, &mut options),
         LinkKind::MacVlan => mac_vlan::read(data, &mut options),

@@ -1,7 +1,7 @@
 //! The network state of a namespace: one dump per kind of object, whatever their number.
 //!
-//! Cost: five requests (links, addresses, routes, rules, bridge VLANs; the last only where there is a bridge), a sixth for
-//! next hop objects where a route leads through one; one small file; and again all of them if something changed between two dumps so that an index has no name.
+//! Cost: five requests (links, addresses, routes, rules, neighbours); where there is a bridge one for VLANs and, as with
+//! tunnels, one for what is forwarded; one for next hop objects where a route leads through one; one small file; and again all of them if something changed between two dumps so that an index has no name.
 
 mod kept;
 
@@ -13,10 +13,10 @@ use policy::state::{AddressProtocol, Family, IfName, LinkKind, NextHop, Observed
 use super::decode::address::{Probe, SeenAddress};
 use super::decode::kept::{NEXT_HOP_HEADER, SeenKept, read_next_hop};
 use super::decode::link::{IFLA_EXT_MASK, SeenLink};
-use super::decode::route::{SeenEntry, SeenHop, SeenRoute};
+use super::decode::route::{SeenEntry, SeenHop, SeenMade, SeenRoute};
 use super::decode::rule::SeenRule;
 use super::decode::vlans::SeenVlans;
-use super::decode::{AF_BRIDGE, address, link, route, rule, vlans};
+use super::decode::{AF_BRIDGE, address, link, neighbour, route, rule, vlans};
 use super::kind::{self, Names};
 use super::socket::{DUMP, Dumped, NetlinkError, REQUEST, Socket};
 use super::wire::{Attrs, Malformed, Message};
@@ -26,10 +26,13 @@ const RTM_GETADDR: u16 = 22;
 const RTM_GETROUTE: u16 = 26;
 const RTM_GETRULE: u16 = 34;
 const RTM_GETNEXTHOP: u16 = 106;
+const RTM_GETNEIGH: u16 = 30;
 
 /// Statistics are most of a link's bytes, and nobody reads them here.
 const SKIP_STATISTICS: u32 = 8;
 const COMPRESSED_VLANS: u32 = 4;
+/// Kinds that are not Berth's to change and whose MTU follows that of the link they sit on.
+const SHRINKING: [&str; 4] = ["macvtap", "ipvlan", "ipvtap", "macsec"];
 /// Times a state is read again that changed while it was read.
 const TRIES: usize = 10;
 
@@ -102,6 +105,12 @@ fn names_of(links: &[SeenLink]) -> Names {
     names
 }
 
+/// What the model has no words for, or may have none for.
+enum Unnamed {
+    Kept(Box<SeenKept>),
+    Made(SeenMade),
+}
+
 /// What the dumps brought.
 struct Seen {
     links: Vec<SeenLink>,
@@ -109,8 +118,8 @@ struct Seen {
     routes: Vec<SeenRoute>,
     rules: Vec<Rule>,
     next_hops: Vec<SeenKept>,
-    /// Routes and rules that the model has no words for.
-    kept: Vec<SeenKept>,
+    /// Routes and rules that the model has no words for, in the order in which they came.
+    kept: Vec<Unnamed>,
     vlans: Vec<SeenVlans>,
     unreadable: usize,
 }
@@ -153,22 +162,37 @@ impl Seen {
         for entry in entries.items {
             match entry {
                 SeenEntry::Known(route) => routes.push(*route),
-                SeenEntry::Kept(seen) => kept.push(*seen),
+                SeenEntry::Kept(seen) => kept.push(Unnamed::Kept(seen)),
+                SeenEntry::Made(seen) => kept.push(Unnamed::Made(seen)),
             }
         }
         for rule in found.items {
             match rule {
                 SeenRule::Known(rule) => rules.push(*rule),
-                SeenRule::Kept(seen) => kept.push(*seen),
+                SeenRule::Kept(seen) => kept.push(Unnamed::Kept(seen)),
             }
         }
-        let by_object = |seen: &SeenKept| seen.object.is_some();
+        let by_object = |seen: &Unnamed| matches!(seen, Unnamed::Kept(seen) if seen.object.is_some());
         let mut next_hops = Vec::new();
         if routes.iter().any(|route| route.object.is_some()) || kept.iter().any(by_object) {
             let plain = plain(RTM_GETNEXTHOP, NEXT_HOP_HEADER);
             let found = dump(socket, "next hop objects", &plain, read_next_hop)?;
             unreadable += found.unreadable;
             next_hops = found.items;
+        }
+        let neighbours =
+            dump(socket, "neighbours", &plain(RTM_GETNEIGH, neighbour::HEADER), neighbour::read)?;
+        unreadable += neighbours.unreadable;
+        kept.extend(neighbours.items.into_iter().map(|seen| Unnamed::Kept(Box::new(seen))));
+        let forwards = |seen: &SeenLink| matches!(seen.link.kind, LinkKind::LinuxBridge | LinkKind::Vxlan);
+        if links.items.iter().any(forwards) {
+            let mut header = [0; neighbour::HEADER];
+            header[0] = AF_BRIDGE;
+            let mut message = Message::new(RTM_GETNEIGH, REQUEST | DUMP);
+            message.raw(&header);
+            let found = dump(socket, "forwarding entries", &message, neighbour::read_forwarding)?;
+            unreadable += found.unreadable;
+            kept.extend(found.items.into_iter().map(|seen| Unnamed::Kept(Box::new(seen))));
         }
         let has_bridge = links.items.iter().any(|seen| seen.link.kind == LinkKind::LinuxBridge);
         let mut vlans = Vec::new();
@@ -234,10 +258,23 @@ impl Seen {
             }
             seen.state.routes.push(name_route(found, &names)?);
         }
-        for found in self.next_hops.into_iter().chain(self.kept) {
-            if !kept::is_derived(&found, &links) {
-                seen.state.kept.push(kept::name(found, &objects, &names)?);
-            }
+        for found in self.next_hops {
+            seen.state.kept.push(kept::name(found, &objects, &names)?);
+        }
+        for found in self.kept {
+            let found = match found {
+                Unnamed::Kept(found) if kept::is_default(&found, &links) => continue,
+                Unnamed::Kept(found) => *found,
+                Unnamed::Made(made) if kept::is_derived(&made, &links) => continue,
+                Unnamed::Made(made) => match made.kept() {
+                    Ok(found) => found,
+                    Err(Malformed) => {
+                        seen.unreadable += 1;
+                        continue;
+                    }
+                },
+            };
+            seen.state.kept.push(kept::name(found, &objects, &names)?);
         }
         seen.state.rules = self.rules;
         seen.state.links = links.into_values().map(|link| (link.name.clone(), link)).collect();
@@ -260,6 +297,9 @@ fn complete(seen: &mut SeenLink, names: &Names, kinds: &BTreeMap<u32, LinkKind>)
         LinkKind::Veth => {
             let peer = lower.filter(|index| kinds.get(index) == Some(&LinkKind::Veth));
             link.peer = peer.and_then(|index| names.by_index.get(&index)).cloned();
+        }
+        LinkKind::Other(ref kind) if SHRINKING.contains(&kind.as_str()) => {
+            link.shrinks_with = lower.and_then(|index| names.by_index.get(&index)).cloned();
         }
         _ => {}
     }

@@ -1,8 +1,9 @@
-use serde_json::json;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
-use super::{parse, print};
+use super::{json as quick, parse, parse_yaml, print};
 
-fn one(text: &str) -> serde_json::Value {
+fn one(text: &str) -> Value {
     let mut documents = parse(text).expect(text);
     assert_eq!(documents.len(), 1, "{text}");
     documents.remove(0)
@@ -15,8 +16,8 @@ fn wrong(text: &str) -> String {
 #[test]
 fn several_documents_without_the_empty_ones() {
     assert_eq!(parse("---\na: 1\n---\n---\nb: 2\n").unwrap(), [json!({"a": 1}), json!({"b": 2})]);
-    assert_eq!(parse("").unwrap(), Vec::<serde_json::Value>::new());
-    assert_eq!(parse("# a remark\n").unwrap(), Vec::<serde_json::Value>::new());
+    assert_eq!(parse("").unwrap(), Vec::<Value>::new());
+    assert_eq!(parse("# a remark\n").unwrap(), Vec::<Value>::new());
 }
 
 #[test]
@@ -120,4 +121,57 @@ fn of_a_long_line_what_stands_around_the_caret_is_shown() {
     assert_eq!(caret.trim_start_matches(['|', ' ']), "^");
     assert!(caret.len() <= 100, "{error}");
     assert_eq!(place.shown.text.chars().nth(place.shown.column - 1), Some(']'), "{error}");
+}
+
+#[test]
+fn the_quick_way_gives_way_where_the_other_has_more_to_say() {
+    assert_eq!(quick::parse("{\"a\": [1, \"b\"]}\n"), Some(json!({"a": [1, "b"]})));
+    let deep = format!("{}{}", "[".repeat(40), "]".repeat(40));
+    for text in [
+        "{\"a\":1,\"a\":2}",
+        "{\"a\":1.5}",
+        "{\"<<\":{}}",
+        "{a: 1}",
+        "{} {}",
+        "{\"a\":1}\n---\n",
+        "a: 1",
+        &deep,
+    ] {
+        assert_eq!(quick::parse(text), None, "{text}");
+    }
+    assert_eq!(
+        wrong("{\"a\":1,\"a\":2}"),
+        "1:8: \"a\" is given twice in one map\n| {\"a\":1,\"a\":2}\n|        ^"
+    );
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        "\\PC{0,12}".prop_map(Value::from),
+        "[\"\\\\/\n\t:#{}\\[\\]<>&*!|%@`~ -]{0,6}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+            prop::collection::vec(("\\PC{0,8}", inner), 0..6)
+                .prop_map(|entries| entries.into_iter().collect()),
+        ]
+    })
+}
+
+proptest! {
+    /// Both readers, on what serde_json prints either way.
+    #[test]
+    fn json_reads_the_same_both_ways(value in any_value(), pretty: bool) {
+        let value = json!({"document": value});
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        if let Some(read) = quick::parse(&text) {
+            prop_assert_eq!(&read, &value);
+        }
+        prop_assert_eq!(parse_yaml(&text).unwrap(), [value]);
+    }
 }

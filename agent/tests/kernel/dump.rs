@@ -11,28 +11,46 @@ use agent::netns::Namespace;
 use crate::ground::{Ground, run};
 
 /// Words that go along with the one after them: clocks, and what follows from the carrier.
-const CHANGING: [&str; 8] = [
+const CHANGING: [&str; 11] = [
     "valid_lft",
     "preferred_lft",
     "expires",
     "hello_timer",
     "tcn_timer",
     "topology_change_timer",
+    "forward_delay_timer",
+    "hold_timer",
+    "message_age_timer",
     "gc_timer",
     "state",
 ];
 
 impl Ground {
-    /// Links, addresses, routes of all tables, rules, the switches that documents know, and the resolver's file.
+    /// Links, addresses, routes of all tables, rules, what is set of neighbours, forwarding and next hops, the switches that
+    /// documents know, and the resolver's file.
     #[track_caller]
     pub(crate) fn dump(&self) -> String {
         let parts = ["-d link", "addr", "route show table all", "-6 route show table all", "rule", "-6 rule"];
         let text: String = parts.iter().map(|part| self.ip(&format!("-o {part}"))).collect();
         let known = |name: &str| ["disable_ipv6", "forwarding", "accept_ra"].contains(&name);
         let mut lines = settled(&text);
+        lines.extend(self.lasting_entries());
         lines.extend(self.switches(known));
         lines.extend(settled(&std::fs::read_to_string(self.resolv_conf()).unwrap_or_default()));
         lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// What somebody set for good of neighbours and of what bridges and tunnels forward, and next hop objects.
+    fn lasting_entries(&self) -> Vec<String> {
+        let neighbours = self.ip("-o neigh show nud permanent") + &self.ip("-o -6 neigh show nud permanent");
+        let objects = self.try_ip("-o nexthop").stdout;
+        let forwarded = run(Command::new("bridge").args(["-n", &self.name, "fdb", "show"]), "").ok();
+        let set = |line: &&str| line.contains(" static") || line.contains(" dst ");
+        let mut lines: Vec<String> = neighbours.lines().chain(objects.lines()).map(settled_line).collect();
+        lines.extend(forwarded.lines().filter(set).map(settled_line));
+        lines.sort();
+        lines.dedup();
+        lines
     }
 
     /// As it was then, or the test is over.

@@ -360,3 +360,36 @@ fn a_failure_in_the_middle_of_all_kinds_is_undone() {
     ground.apply(&document.to_string()).fails_with("the host is as it was before");
     assert_same(&before, &without_macs(&lasting(&ground.dump())), "after a failing step");
 }
+
+/// What documents have no word for, on kinds that a revert makes again: queue lengths, groups, neighbours, entries.
+#[test]
+#[ignore = "in a guest"]
+fn what_no_document_says_of_bonds_vlans_and_vrfs_comes_back() {
+    let ground = ground();
+    let document = json!({"interfaces": [
+        {"name": "bond0", "type": "bond", "state": "up",
+         "link-aggregation": {"mode": "active-backup", "options": {"miimon": 100}, "port": ["d0"]}},
+        {"name": "bond0.7", "type": "vlan", "state": "up", "vlan": {"base-iface": "bond0", "id": 7},
+         "ipv4": {"enabled": true, "address": [{"ip": "10.7.0.1", "prefix-length": 24}]}},
+        {"name": "red", "type": "vrf", "state": "up", "vrf": {"port": ["d1"], "route-table-id": 100}},
+        {"name": "br0", "type": "linux-bridge", "state": "up", "bridge": {"port": [{"name": "d2"}]}},
+    ]});
+    ground.apply(&document.to_string()).ok();
+    for (number, link) in ["bond0", "bond0.7", "red"].into_iter().enumerate() {
+        ground.ip(&format!("link set dev {link} txqueuelen {} group {}", 500 + number, 5 + number));
+    }
+    ground.ip("neigh add 10.7.0.9 lladdr 02:00:00:00:00:09 dev bond0.7 nud permanent");
+    ground.ip("addr add 10.1.0.1/24 dev d1");
+    ground.ip("neigh add 10.1.0.9 lladdr 02:00:00:00:00:0a dev d1 nud permanent");
+    let fdb = ["-n", &ground.name, "fdb", "add", "02:00:00:00:00:11", "dev", "d2", "master", "static"];
+    run(Command::new("bridge").args(fdb), "").ok();
+    ground.is_settled(&document.to_string());
+    ground.break_resolver();
+    let before = without_macs(&lasting(&ground.dump()));
+    assert!(before.contains("10.7.0.9") && before.contains("qlen 502"), "{before}");
+    let away: Vec<Value> =
+        ["bond0.7", "bond0", "red", "br0"].map(|name| json!({"name": name, "state": "absent"})).into();
+    let fails = json!({"interfaces": away, "dns-resolver": {"config": {"server": ["10.0.0.53"]}}});
+    ground.apply(&fails.to_string()).fails_with("the host is as it was before");
+    assert_same(&before, &without_macs(&lasting(&ground.dump())), "all kinds made again");
+}

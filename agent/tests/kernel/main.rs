@@ -20,6 +20,7 @@ mod no_gap;
 mod peers;
 mod ports_kept;
 mod recovery;
+mod returned;
 mod reviewed;
 mod routes_kept;
 mod scenarios;

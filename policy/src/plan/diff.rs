@@ -42,7 +42,7 @@ pub(super) fn diff(from: &Observed, to: &Observed, named: &BTreeSet<IfName>) -> 
     walk.routes(to);
     walk.rules(to);
     walk.kept_last(to);
-    if walk.work.dns != to.dns {
+    if !walk.work.dns.is(&to.dns) {
         walk.step(Step::SetDns { dns: to.dns.clone() });
     }
     if walk.work.hostname != to.hostname {

@@ -52,6 +52,12 @@ pub(super) fn reaches_now(state: &Observed, family: crate::state::Family, hop: &
     hop.onlink || on_link(link, via) || state.routes.iter().filter(direct).any(around)
 }
 
+/// In a subnet of one of the link's addresses: not what is said of every link, as link-local addresses are.
+pub(super) fn has_neighbour(link: &Link, ip: IpAddr) -> bool {
+    let addresses = &link.ip(crate::state::Family::of(&ip)).addresses;
+    addresses.iter().any(|a| a.ip != ip && !a.is_kernel_link_local() && a.subnet().contains(&ip))
+}
+
 fn on_link(link: &Link, via: IpAddr) -> bool {
     match via {
         IpAddr::V6(ip) if ip.is_unicast_link_local() => link.ipv6.enabled,

@@ -83,9 +83,35 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
         _ => None,
     });
     let mut plan = diff(now, &target, &made.collect()).plan;
+    plan.steps.extend(shrunk(&touched, now, before));
     let gone = lost.iter().filter_map(|name| before.links.get(*name));
     plan.losses.extend(gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }));
     plan
+}
+
+/// Links that are not Berth's, and grow again when what they sit on has: the kernel shrank them along with it, and that is
+/// all that is done to them. Last, because they may be as large only then.
+fn shrunk(touched: &Touched<'_>, now: &Observed, before: &Observed) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut below: BTreeSet<&IfName> = touched.links.clone();
+    // Some sit on others of them.
+    loop {
+        let size = below.len();
+        for link in before.links.values() {
+            if !link.shrinks_with.as_ref().is_some_and(|base| below.contains(base))
+                || !below.insert(&link.name)
+            {
+                continue;
+            }
+            let is = now.links.get(&link.name).filter(|l| l.kind == link.kind).and_then(|l| l.mtu);
+            if let Some((mtu, _)) = link.mtu.zip(is).filter(|(was, is)| is < was) {
+                steps.push(Step::SetMtu { link: link.name.clone(), mtu });
+            }
+        }
+        if below.len() == size {
+            return steps;
+        }
+    }
 }
 
 /// Links that are gone and that nobody can make again, with what sat on them.

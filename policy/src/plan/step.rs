@@ -208,6 +208,8 @@ impl Step {
                 KeptKind::NextHop => "restore next hop",
                 KeptKind::Route => "restore route",
                 KeptKind::Rule => "restore rule",
+                KeptKind::Neighbour => "restore neighbour",
+                KeptKind::Forwarding => "restore fdb entry",
             },
             Step::Forget { .. } => "lift out rule",
             Step::SetDns { .. } => "set dns",

@@ -12,7 +12,7 @@ mod stack;
 
 use super::error::{PlanError, Problem, ProblemKind};
 use super::resolve::resolve;
-use crate::state::{Desired, DesiredLink, IfName, LinkState, Observed};
+use crate::state::{Desired, DesiredLink, Dns, IfName, LinkState, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the plan leads.
@@ -92,6 +92,9 @@ impl Merge<'_> {
                 if let Some(wanted) = wanted {
                     list.clone_from(wanted);
                 }
+            }
+            if !self.observed.dns.is(&Dns { text: None, ..into.clone() }) {
+                into.text = None;
             }
         }
         if let Some(wanted) = &desired.hostname {

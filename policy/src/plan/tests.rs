@@ -5,6 +5,7 @@ mod kept;
 mod losses;
 mod properties;
 mod refused;
+mod returns;
 mod scale;
 mod topics;
 

@@ -131,6 +131,20 @@ impl Address {
         net.trunc()
     }
 
+    /// How far it reaches, as the kernel numbers it: 0 everywhere, 253 the link, 254 the host.
+    pub fn scope(&self) -> u8 {
+        // Not an attribute: a scope out of the ordinary, as the agent keeps it.
+        const SCOPE: u16 = 0;
+        let kept =
+            self.raw.0.iter().find(|(number, _)| *number == SCOPE).and_then(|(_, bytes)| bytes.first());
+        kept.copied().unwrap_or(match self.ip {
+            ip if ip.is_loopback() => 254,
+            IpAddr::V4(ip) if ip.is_link_local() => 253,
+            IpAddr::V6(ip) if ip.is_unicast_link_local() => 253,
+            _ => 0,
+        })
+    }
+
     /// Somebody renews it.
     pub fn is_dynamic(&self) -> bool {
         self.lifetime.is_some()

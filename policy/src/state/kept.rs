@@ -1,7 +1,7 @@
 //! Objects of the kernel that documents have no words for, kept so that they can be given back.
 //!
-//! A route by source or of type throw, a rule by user, a next hop object: no document shows or asks for them, but a link
-//! that goes down takes them along. So an observation holds them as they came, with what has to be known to tell when they
+//! A route by source or of type throw, a rule by user, a next hop object, a permanent neighbour, a static entry of a bridge:
+//! no document shows or asks for them, but a link that goes or goes down takes them along. So an observation holds them as they came, with what has to be known to tell when they
 //! go (links, source, next hop object) and what they are in words. Made by the agent's netlink module; [`crate::plan`]
 //! says when one is lost, and puts it back. Nothing here looks into the payload.
 
@@ -18,6 +18,12 @@ pub enum KeptKind {
     NextHop,
     Route,
     Rule,
+    /// Which hardware address an IP address has, where somebody said so for good. It goes with its link's being up, with the
+    /// last address of its family there, and with the link's own hardware address.
+    Neighbour,
+    /// Where a bridge or a tunnel sends frames to, where somebody said so for good. Its ways are its link and, for an
+    /// entry of a bridge, that bridge.
+    Forwarding,
 }
 
 impl KeptKind {
@@ -26,6 +32,8 @@ impl KeptKind {
             KeptKind::NextHop => "next hop",
             KeptKind::Route => "route",
             KeptKind::Rule => "rule",
+            KeptKind::Neighbour => "neighbour",
+            KeptKind::Forwarding => "forwarding entry",
         }
     }
 }
@@ -63,6 +71,14 @@ pub struct Kept {
 impl Kept {
     pub fn uses(&self, link: &IfName) -> bool {
         self.hops.iter().any(|hop| hop.dev == *link)
+    }
+
+    /// An entry of a bridge about one of its ports: the two.
+    pub fn port(&self) -> Option<(&IfName, &IfName)> {
+        match (self.kind, self.hops.as_slice()) {
+            (KeptKind::Forwarding, [port, bridge]) => Some((&port.dev, &bridge.dev)),
+            _ => None,
+        }
     }
 
     /// The same object, perhaps changed.

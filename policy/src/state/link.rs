@@ -29,6 +29,9 @@ pub struct Link {
     pub promiscuous: bool,
     /// The link it sits on (vlan, vxlan, mac-vlan).
     pub base: Option<IfName>,
+    /// What an ignored link sits on, where its MTU shrinks along with that one's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shrinks_with: Option<IfName>,
     /// The other end of a veth, where it is in this namespace.
     pub peer: Option<IfName>,
     /// The kind's options.
@@ -63,6 +66,7 @@ impl Link {
             alt_names: BTreeSet::new(),
             promiscuous: false,
             base: None,
+            shrinks_with: None,
             peer: None,
             options: Options::new(),
             attributes: Attributes::new(),

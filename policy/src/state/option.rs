@@ -130,11 +130,23 @@ pub struct OptSpec {
     pub modes: &'static [&'static str],
     /// The option without which (at 0) it has none.
     pub with: Option<&'static str>,
+    /// The kernel doesn't always say what it is set to. Where it doesn't, it is as it was.
+    pub wavers: bool,
 }
 
 impl OptSpec {
     pub(crate) const fn new(path: &'static str, ty: OptType) -> Self {
-        Self { path, alias: None, ty, when: When::Any, slack: 0, hidden: false, modes: &[], with: None }
+        Self {
+            path,
+            alias: None,
+            ty,
+            when: When::Any,
+            slack: 0,
+            hidden: false,
+            modes: &[],
+            with: None,
+            wavers: false,
+        }
     }
 
     pub(crate) const fn int(path: &'static str, min: u64, max: u64) -> Self {
@@ -165,6 +177,10 @@ impl OptSpec {
         Self { with: Some(other), ..self }
     }
 
+    pub(crate) const fn wavers(self) -> Self {
+        Self { wavers: true, ..self }
+    }
+
     pub fn name(&self) -> OptName {
         OptName(self.path)
     }
@@ -188,6 +204,11 @@ impl OptSpec {
             (OptValue::Int(a), OptValue::Int(b)) => a.abs_diff(*b) <= self.slack,
             (a, b) => a == b,
         }
+    }
+
+    /// The same where the kernel may not say: then nobody can tell that it isn't.
+    pub fn holds(&self, wanted: &OptValue, found: Option<&OptValue>) -> bool {
+        found.map_or(self.wavers, |found| self.same(wanted, found))
     }
 
     pub(crate) fn read(&self, r: &mut Reader, path: &Path<'_>, value: &Value) -> Option<OptValue> {

@@ -26,9 +26,9 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// To be called before there are other threads: they get their signals held back with this one's.
-    pub(super) fn listen() -> anyhow::Result<Self> {
-        let ignored = ignored();
+    /// To be called before there are other threads: they get their signals held back with this one's. `ignored` has a
+    /// bit for each signal that the process ignores: a blocked one would come although it is.
+    pub(super) fn listen(ignored: u64) -> anyhow::Result<Self> {
         // Who ignores one (`nohup`) wants it to go on.
         let wanted = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
         let set: SigSet =
@@ -65,11 +65,4 @@ impl Stop {
 
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The signals that this process ignores, a bit each; a blocked one would come although it is ignored.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or_default()
 }

@@ -6,7 +6,6 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use ipnet::IpNet;
 use policy::state::{Family, KeptKind, Raw, Rule};
 
 use super::route::{ONLINK, SeenHop};
@@ -44,9 +43,9 @@ pub(in crate::netlink) struct SeenKept {
     /// A group's, with their shares.
     pub(in crate::netlink) members: Vec<(u32, u16)>,
     pub(in crate::netlink) outlasts_down: bool,
+    /// A tunnel's entry for whatever it knows no other for, which it makes by itself if this is its remote end.
+    pub(in crate::netlink) default_of: Option<IpAddr>,
     pub(in crate::netlink) rule: Option<Rule>,
-    /// Said to be the kernel's, to this destination with this metric: so it is, if an address accounts for it.
-    pub(in crate::netlink) derived: Option<(IpNet, u32)>,
     pub(in crate::netlink) payload: Vec<u8>,
     pub(in crate::netlink) passing: Raw,
 }
@@ -63,8 +62,8 @@ impl SeenKept {
             object: None,
             members: Vec::new(),
             outlasts_down: false,
+            default_of: None,
             rule: None,
-            derived: None,
             payload,
             passing: Raw::default(),
         }

@@ -81,108 +81,194 @@ pub(in crate::netlink) fn kind_number(kind: RouteType) -> u8 {
     }
 }
 
-/// A route: one that the model has words for, or one that is kept as it came.
+/// A route: one that the model has words for, one that is kept as it came, or one that the kernel says it made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::netlink) enum SeenEntry {
     Known(Box<SeenRoute>),
     Kept(Box<SeenKept>),
+    Made(SeenMade),
+}
+
+/// A route that is said to be the kernel's: so it is, if an address accounts for it. Most of them are, three for a link or
+/// so; they are not read further before that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::netlink) struct SeenMade {
+    pub(in crate::netlink) destination: IpNet,
+    pub(in crate::netlink) metric: u32,
+    pub(in crate::netlink) index: u32,
+    payload: Vec<u8>,
+}
+
+impl SeenMade {
+    /// As one that somebody else made under the kernel's name.
+    pub(in crate::netlink) fn kept(&self) -> Result<SeenKept, Malformed> {
+        Parts::read(&self.payload)?.map(|parts| parts.kept(&self.payload)).ok_or(Malformed)
+    }
 }
 
 /// Left out: what the kernel makes from addresses (local, broadcast, anycast, multicast), and caches. What it says to have
 /// made besides is kept, and whether it did is seen when the addresses are known.
 pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenEntry>, Malformed> {
-    let attrs = Attrs::after(payload, HEADER)?;
-    let &[family, length, from, tos, table, protocol, scope, number, ..] = payload else {
-        return Err(Malformed);
-    };
-    let flags = read_u32(payload, 8).ok_or(Malformed)?;
-    let family = match family {
-        AF_INET => Family::Ipv4,
-        AF_INET6 => Family::Ipv6,
-        _ => return Ok(None),
-    };
-    let protocol = RouteProtocol(protocol);
-    let made = protocol == RouteProtocol::KERNEL;
-    let kinds = [RouteType::Unicast, RouteType::Blackhole, RouteType::Unreachable, RouteType::Prohibit];
-    let kind = kinds.into_iter().find(|known| kind_number(*known) == number);
-    let metric = attrs.u32(RTA_PRIORITY).unwrap_or(0);
-    // The last resort of IPv6 is an unreachable default route that nobody can remove.
-    let born = kind.is_none() && number != THROW || metric == u32::MAX;
-    if flags & CLONED != 0 || made && born {
-        return Ok(None);
+    let Some(parts) = Parts::read(payload)? else { return Ok(None) };
+    if let (Some(kind), false) = (parts.kind, parts.made || parts.by_source() || parts.hops.say_more) {
+        return parts.known(kind).map(|route| Some(SeenEntry::Known(Box::new(route))));
     }
-    let destination = match attrs.ip(RTA_DST) {
-        Some(ip) => IpNet::new(ip, length).map_err(|_| Malformed)?,
-        None if length == 0 => family.any(),
-        None => return Err(Malformed),
-    };
-    let table = attrs.u32(RTA_TABLE).unwrap_or(u32::from(table));
-    let leads = matches!(kind, Some(RouteType::Unicast)) || [LOCAL, MULTICAST].contains(&number);
-    // Blackholes are shown with the loopback for a next hop.
-    let hops = if leads { read_hops(attrs, flags)? } else { Hops::default() };
-    let by_source = from != 0 || attrs.get(RTA_SRC).is_some();
-    let object = attrs.u32(RTA_NH_ID);
-    let source = attrs.ip(RTA_PREFSRC);
-    if let (Some(kind), false) = (kind, made || by_source || hops.say_more) {
-        let mtu = attrs.nested(RTA_METRICS)?.and_then(|metrics| metrics.u32(RTAX_MTU));
-        return Ok(Some(SeenEntry::Known(Box::new(SeenRoute {
-            destination,
-            table,
-            metric,
-            tos,
-            kind,
-            protocol,
-            hops: hops.list,
-            object,
-            source,
-            mtu: mtu.filter(|mtu| *mtu != 0),
-            raw: raw(attrs, scope)?,
-        }))));
-    }
-    let passing = expires(attrs);
-    if made && passing.is_some() {
+    if parts.made && expires(parts.attrs).is_some() {
         // A prefix that routers announce.
         return Ok(None);
     }
-    let mut seen = SeenKept::new(KeptKind::Route, Some(family), bare(payload, flags, object.is_some()));
-    seen.hops = hops.list;
-    (seen.source, seen.object) = (source, object);
-    seen.outlasts_down = family == Family::Ipv4 && scope == SCOPE_HOST;
-    seen.derived = made.then_some((destination, metric));
-    seen.passing = Raw(passing.into_iter().collect());
-    let other = KINDS.iter().find(|(known, _)| *known == number).map(|(_, word)| *word);
-    let plain = kind.filter(|kind| *kind != RouteType::Unicast).map(RouteType::as_str);
-    let mut lead = match destination.prefix_len() {
-        0 if family == Family::Ipv6 => "default (ipv6)".to_owned(),
-        0 => "default".to_owned(),
-        _ => destination.to_string(),
-    };
-    if let Some(word) = other.or(plain) {
-        lead.insert_str(0, &format!("{word} "));
+    if let (true, None, [SeenHop { index, via: None, .. }]) =
+        (parts.made, parts.object, parts.hops.list.as_slice())
+    {
+        let (destination, metric) = (parts.destination, parts.metric);
+        let made = SeenMade { destination, metric, index: *index, payload: payload.to_vec() };
+        return Ok(Some(SeenEntry::Made(made)));
     }
-    if let Some(ip) = attrs.ip(RTA_SRC) {
-        lead.push_str(&format!(" from {ip}/{from}"));
+    Ok(Some(SeenEntry::Kept(Box::new(parts.kept(payload)))))
+}
+
+/// A message taken apart.
+struct Parts<'a> {
+    attrs: Attrs<'a>,
+    family: Family,
+    /// The length of the prefix that packets come from.
+    from: u8,
+    tos: u8,
+    scope: u8,
+    /// Its kind as the kernel numbers it, and ours, if we have one.
+    number: u8,
+    kind: Option<RouteType>,
+    flags: u32,
+    protocol: RouteProtocol,
+    /// By the kernel, as it says.
+    made: bool,
+    destination: IpNet,
+    table: u32,
+    metric: u32,
+    hops: Hops,
+    object: Option<u32>,
+    source: Option<IpAddr>,
+}
+
+impl<'a> Parts<'a> {
+    fn read(payload: &'a [u8]) -> Result<Option<Self>, Malformed> {
+        let attrs = Attrs::after(payload, HEADER)?;
+        let &[family, length, from, tos, table, protocol, scope, number, ..] = payload else {
+            return Err(Malformed);
+        };
+        let flags = read_u32(payload, 8).ok_or(Malformed)?;
+        let family = match family {
+            AF_INET => Family::Ipv4,
+            AF_INET6 => Family::Ipv6,
+            _ => return Ok(None),
+        };
+        let protocol = RouteProtocol(protocol);
+        let made = protocol == RouteProtocol::KERNEL;
+        let kinds = [RouteType::Unicast, RouteType::Blackhole, RouteType::Unreachable, RouteType::Prohibit];
+        let kind = kinds.into_iter().find(|known| kind_number(*known) == number);
+        let metric = attrs.u32(RTA_PRIORITY).unwrap_or(0);
+        // The last resort of IPv6 is an unreachable default route that nobody can remove.
+        let born = kind.is_none() && number != THROW || metric == u32::MAX;
+        if flags & CLONED != 0 || made && born {
+            return Ok(None);
+        }
+        let destination = match attrs.ip(RTA_DST) {
+            Some(ip) => IpNet::new(ip, length).map_err(|_| Malformed)?,
+            None if length == 0 => family.any(),
+            None => return Err(Malformed),
+        };
+        let leads = matches!(kind, Some(RouteType::Unicast)) || [LOCAL, MULTICAST].contains(&number);
+        // Blackholes are shown with the loopback for a next hop.
+        let hops = if leads { read_hops(attrs, flags)? } else { Hops::default() };
+        Ok(Some(Self {
+            attrs,
+            family,
+            from,
+            tos,
+            scope,
+            number,
+            kind,
+            flags,
+            protocol,
+            made,
+            destination,
+            table: attrs.u32(RTA_TABLE).unwrap_or(u32::from(table)),
+            metric,
+            hops,
+            object: attrs.u32(RTA_NH_ID),
+            source: attrs.ip(RTA_PREFSRC),
+        }))
     }
-    if tos != 0 {
-        lead.push_str(&format!(" tos {tos:#04x}"));
+
+    fn by_source(&self) -> bool {
+        self.from != 0 || self.attrs.get(RTA_SRC).is_some()
     }
-    if let Some(object) = object {
-        lead.push_str(&format!(" nhid {object}"));
+
+    fn known(self, kind: RouteType) -> Result<SeenRoute, Malformed> {
+        let mtu = self.attrs.nested(RTA_METRICS)?.and_then(|metrics| metrics.u32(RTAX_MTU));
+        Ok(SeenRoute {
+            destination: self.destination,
+            table: self.table,
+            metric: self.metric,
+            tos: self.tos,
+            kind,
+            protocol: self.protocol,
+            hops: self.hops.list,
+            object: self.object,
+            source: self.source,
+            mtu: mtu.filter(|mtu| *mtu != 0),
+            raw: raw(self.attrs, self.scope)?,
+        })
     }
-    seen.lead = lead;
-    if metric != Route::default_metric(family) {
-        seen.tail.push_str(&format!(" metric {metric}"));
+
+    fn kept(self, payload: &[u8]) -> SeenKept {
+        let (lead, tail) = self.words();
+        let payload = bare(payload, self.flags, self.object.is_some());
+        let mut seen = SeenKept::new(KeptKind::Route, Some(self.family), payload);
+        (seen.lead, seen.tail) = (lead, tail);
+        (seen.source, seen.object) = (self.source, self.object);
+        seen.outlasts_down = self.family == Family::Ipv4 && self.scope == SCOPE_HOST;
+        seen.passing = Raw(expires(self.attrs).into_iter().collect());
+        seen.hops = self.hops.list;
+        seen
     }
-    if table != MAIN_TABLE {
-        seen.tail.push_str(&format!(" table {table}"));
+
+    /// What is said of it, before and after its next hops.
+    fn words(&self) -> (String, String) {
+        let other = KINDS.iter().find(|(known, _)| *known == self.number).map(|(_, word)| *word);
+        let plain = self.kind.filter(|kind| *kind != RouteType::Unicast).map(RouteType::as_str);
+        let mut lead = match self.destination.prefix_len() {
+            0 if self.family == Family::Ipv6 => "default (ipv6)".to_owned(),
+            0 => "default".to_owned(),
+            _ => self.destination.to_string(),
+        };
+        if let Some(word) = other.or(plain) {
+            lead.insert_str(0, &format!("{word} "));
+        }
+        if let Some(ip) = self.attrs.ip(RTA_SRC) {
+            lead.push_str(&format!(" from {ip}/{}", self.from));
+        }
+        if self.tos != 0 {
+            lead.push_str(&format!(" tos {:#04x}", self.tos));
+        }
+        if let Some(object) = self.object {
+            lead.push_str(&format!(" nhid {object}"));
+        }
+        let mut tail = String::new();
+        if self.metric != Route::default_metric(self.family) {
+            tail.push_str(&format!(" metric {}", self.metric));
+        }
+        if self.table != MAIN_TABLE {
+            tail.push_str(&format!(" table {}", self.table));
+        }
+        if self.made {
+            tail.push_str(" proto kernel");
+        }
+        if let Some(source) = self.source {
+            tail.push_str(&format!(" src {source}"));
+        }
+        (lead, tail)
     }
-    if made {
-        seen.tail.push_str(" proto kernel");
-    }
-    if let Some(source) = source {
-        seen.tail.push_str(&format!(" src {source}"));
-    }
-    Ok(Some(SeenEntry::Kept(Box::new(seen))))
 }
 
 /// The message without what the kernel owns, and without the numbers of links.

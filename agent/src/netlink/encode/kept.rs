@@ -6,27 +6,32 @@ use super::route::RTM_NEWROUTE;
 use super::rule::{RTM_DELRULE, RTM_NEWRULE};
 use super::{EncodeError, Encoder, SET};
 use crate::netlink::decode::kept::{NEXT_HOP_HEADER, NHA_OIF, pieces, renumbered, rewritten};
+use crate::netlink::decode::neighbour;
 use crate::netlink::decode::route::{HEADER, RTA_MULTIPATH, RTA_OIF};
 use crate::netlink::socket::{APPEND, CREATE, REPLACE};
 use crate::netlink::wire::Message;
 
 const RTM_NEWNEXTHOP: u16 = 104;
+const RTM_NEWNEIGH: u16 = 28;
 
 impl Encoder<'_> {
     pub(super) fn restore(&self, kept: &Kept) -> Result<Message, EncodeError> {
+        let indexes: Vec<u32> =
+            kept.hops.iter().map(|hop| self.index(&hop.dev)).collect::<Result<_, EncodeError>>()?;
+        let index = |place: usize| indexes.get(place).copied().unwrap_or(0);
         // Routes beside others of their key, as they may have been; a group that lost a member gets it again.
         let (kind, flags) = match kept.kind {
             KeptKind::NextHop => (RTM_NEWNEXTHOP, SET | CREATE | REPLACE),
             KeptKind::Route => (RTM_NEWROUTE, SET | CREATE | APPEND),
             KeptKind::Rule => (RTM_NEWRULE, SET | CREATE),
+            KeptKind::Neighbour => return Ok(entry(kept, REPLACE, index)),
+            // A tunnel may have several for one hardware address.
+            KeptKind::Forwarding => return Ok(entry(kept, APPEND, index)),
         };
-        let indexes: Vec<u32> =
-            kept.hops.iter().map(|hop| self.index(&hop.dev)).collect::<Result<_, EncodeError>>()?;
-        let index = |place: usize| indexes.get(place).copied().unwrap_or(0);
         let (header, link) = match kept.kind {
             KeptKind::NextHop => (NEXT_HOP_HEADER, Some(NHA_OIF)),
             KeptKind::Route => (HEADER, Some(RTA_OIF)),
-            KeptKind::Rule => (HEADER, None),
+            KeptKind::Rule | KeptKind::Neighbour | KeptKind::Forwarding => (HEADER, None),
         };
         let payload = rewritten(
             kept.payload.get(..header).unwrap_or_default(),
@@ -44,6 +49,22 @@ impl Encoder<'_> {
         }
         Ok(message)
     }
+}
+
+/// A neighbour, or what is forwarded: its link is in the header.
+fn entry(kept: &Kept, flags: u16, index: impl Fn(usize) -> u32) -> Message {
+    let mut header = [0; neighbour::HEADER];
+    let known = kept.payload.get(..header.len()).unwrap_or_default();
+    header[..known.len()].copy_from_slice(known);
+    header[neighbour::INDEX].copy_from_slice(&index(0).to_ne_bytes());
+    let attributes = pieces(&kept.payload, neighbour::HEADER);
+    let payload = rewritten(&header, &attributes, |number, inside| match number {
+        neighbour::NDA_IFINDEX => Some(index(kept.hops.len() - 1).to_ne_bytes().to_vec()),
+        _ => Some(inside.to_vec()),
+    });
+    let mut message = Message::new(RTM_NEWNEIGH, SET | CREATE | flags);
+    message.raw(&payload);
+    message
 }
 
 /// A rule; nothing else stands in anybody's way.

@@ -1,9 +1,9 @@
 //! linux-bridge (`IFLA_BR_*`) and its ports (`IFLA_BRPORT_*`). Port VLANs are in `vlans`.
 
-use policy::state::Attributes;
+use policy::state::{Attributes, Options};
 
 use super::Form::{Be16, Mac, Seconds, U8, U16, U32, U64};
-use super::{Row, row, some};
+use super::{Attr, Attrs, Row, row, some};
 
 pub(super) static ROWS: &[Row] = &[
     row("options.stp.forward-delay", 1, Seconds),
@@ -45,6 +45,21 @@ const PER_VLAN: u8 = 1 << 1;
 /// Guards, learning, flooding, proxying, multicast, tunnels, suppression, isolation, locks.
 pub(super) static KEPT_OF_PORTS: &[u16] =
     &[5, 6, 7, 8, 9, 10, 12, 25, 27, 28, 29, 30, 31, 32, 33, 37, 39, 40, 42, 43];
+
+/// `IFLA_BR_TOPOLOGY_CHANGE`.
+const TOPOLOGY_CHANGE: u16 = 14;
+const STP_STATE: u16 = 5;
+/// The kernel's own spanning tree, not that of a daemon.
+const KERNEL_STP: u32 = 1;
+
+/// While a topology changes the kernel forgets addresses sooner, and shows that time (twice the forward delay) for the one
+/// that is set, which it has besides and shows nowhere: then there is no telling.
+pub(super) fn read(data: Attrs<'_>, options: &mut Options) {
+    let changing = data.get(TOPOLOGY_CHANGE).and_then(Attr::u8).is_some_and(|on| on != 0);
+    if changing && data.u32(STP_STATE) == Some(KERNEL_STP) {
+        options.retain(|name, _| name.as_str() != "options.mac-ageing-time");
+    }
+}
 
 pub(super) fn kept(data: &[u8]) -> Attributes {
     let mut kept = some(data, 0, KEPT);

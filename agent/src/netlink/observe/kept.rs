@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use ipnet::IpNet;
-use policy::state::{Address, Family, Kept, KeptKind, Link};
+use policy::state::{Address, Family, Kept, Link, OptValue};
 
 use super::name_hop;
 use crate::netlink::decode::address::{IFA_ADDRESS, IFA_FLAGS};
 use crate::netlink::decode::kept::SeenKept;
-use crate::netlink::decode::route::SeenHop;
+use crate::netlink::decode::route::{SeenHop, SeenMade};
 use crate::netlink::kind::Names;
 use crate::netlink::wire::read_u32;
 
@@ -61,16 +61,22 @@ pub(super) fn name(mut seen: SeenKept, objects: &BTreeMap<u32, Vec<SeenHop>>, na
     })
 }
 
+/// Whether a tunnel has made an entry by itself, for its remote end.
+pub(super) fn is_default(seen: &SeenKept, links: &BTreeMap<u32, Link>) -> bool {
+    let (Some(to), Some(hop)) = (seen.default_of, seen.hops.first()) else { return false };
+    let remote = |link: &Link| {
+        let mut options = link.options.iter();
+        options.any(|(name, value)| name.as_str() == "remote" && *value == OptValue::Text(to.to_string()))
+    };
+    links.get(&hop.index).is_some_and(remote)
+}
+
 /// Whether a route that is said to be the kernel's is: made for an address, and made again with it. Managers of networks
 /// say the same of routes which they add themselves, beside addresses that make none.
-pub(super) fn is_derived(seen: &SeenKept, links: &BTreeMap<u32, Link>) -> bool {
-    let (KeptKind::Route, Some((destination, metric)), Some(family)) = (seen.kind, seen.derived, seen.family)
-    else {
-        return false;
-    };
-    let [hop] = seen.hops.as_slice() else { return false };
-    let addresses = links.get(&hop.index).map_or(&[][..], |link| link.ip(family).addresses.as_slice());
-    hop.via.is_none() && addresses.iter().any(|address| makes(address, destination, metric, family))
+pub(super) fn is_derived(seen: &SeenMade, links: &BTreeMap<u32, Link>) -> bool {
+    let family = Family::of_net(&seen.destination);
+    let addresses = links.get(&seen.index).map_or(&[][..], |link| link.ip(family).addresses.as_slice());
+    addresses.iter().any(|address| makes(address, seen.destination, seen.metric, family))
 }
 
 fn makes(address: &Address, destination: IpNet, metric: u32, family: Family) -> bool {

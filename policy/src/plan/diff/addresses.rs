@@ -220,7 +220,14 @@ fn ipv4(now: &[Address], wanted: &[Address], kind: &LinkKind) -> Change {
     };
     let (first, second) = (free(first), free(second));
     let (first, second): (Vec<&Address>, Vec<&Address>) = (first.iter().collect(), second.iter().collect());
-    let mut kept = prefix(&first, &now_first, |_| true);
+    // Each scope has a row of its own among them, to whose end the kernel appends.
+    let mut kept: Vec<&Address> = Vec::new();
+    let scopes: BTreeSet<u8> = first.iter().map(|a| a.scope()).collect();
+    for scope in scopes {
+        let wanted: Vec<&Address> = first.iter().copied().filter(|a| a.scope() == scope).collect();
+        let now: Vec<&Address> = now_first.iter().copied().filter(|a| a.scope() == scope).collect();
+        kept.extend(prefix(&wanted, &now, |_| true));
+    }
     // A lease may be a secondary itself, and then is nobody's primary.
     let leads = |a: &&&Address| is_in(&kept, a) || is_in(&pinned, a);
     let leaders: Vec<Address> = now_first.iter().filter(leads).map(|a| (*a).clone()).collect();

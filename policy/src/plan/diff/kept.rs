@@ -21,6 +21,7 @@ impl Walk<'_> {
     pub(super) fn kept_last(&mut self, to: &Observed) {
         self.put_back(to, |kept| kept.kind == KeptKind::Route);
         self.put_back(to, |kept| kept.kind == KeptKind::Rule);
+        self.put_back(to, |kept| matches!(kept.kind, KeptKind::Neighbour | KeptKind::Forwarding));
     }
 
     fn put_back(&mut self, to: &Observed, fits: impl Fn(&Kept) -> bool) {

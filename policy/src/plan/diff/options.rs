@@ -20,7 +20,7 @@ fn differing(table: &[OptSpec], wanted: &Options, now: &Options, fits: impl Fn(&
         let Some(value) = wanted.get(&spec.name()) else {
             continue;
         };
-        if !now.get(&spec.name()).is_some_and(|found| spec.same(value, found)) {
+        if !spec.holds(value, now.get(&spec.name())) {
             out.insert(spec.name(), value.clone());
         }
     }

@@ -16,15 +16,16 @@ pub(in crate::plan) fn secondaries(list: &[Address]) -> impl Iterator<Item = boo
     list.iter().map(move |address| !subnets.insert(address.subnet()))
 }
 
-/// Where the kernel puts a new address. IPv4: primaries before secondaries, each in order of arrival. IPv6: wide
-/// scopes before narrow ones, the newest first.
+/// Where the kernel puts a new address. IPv4: primaries before secondaries, of the primaries narrow scopes before wide
+/// ones, each in order of arrival. IPv6: wide scopes before narrow ones, the newest first.
 pub(in crate::plan) fn place(list: &mut Vec<Address>, address: Address) {
     let at = match address.family() {
         Family::Ipv4 if is_secondary(list, &address) => list.len(),
         // From the end: as a rule all primaries come first, and there is nothing to step over.
         Family::Ipv4 => {
             let begins = |at: &usize| !is_secondary(&list[..*at], &list[*at]);
-            (0..list.len()).rev().find(begins).map_or(0, |last| last + 1)
+            let as_narrow = |at: &usize| list[*at].scope() >= address.scope();
+            (0..list.len()).rev().find(|at| as_narrow(at) && begins(at)).map_or(0, |last| last + 1)
         }
         Family::Ipv6 => list.iter().position(|a| scope(a) <= scope(&address)).unwrap_or(list.len()),
     };
@@ -34,6 +35,8 @@ pub(in crate::plan) fn place(list: &mut Vec<Address>, address: Address) {
 fn scope(address: &Address) -> u8 {
     match address.ip {
         std::net::IpAddr::V6(ip) if ip.is_unicast_link_local() || ip.is_loopback() => 2,
+        // Site-local, of old.
+        std::net::IpAddr::V6(ip) if ip.segments()[0] & 0xffc0 == 0xfec0 => 5,
         _ => 14,
     }
 }

@@ -1,12 +1,14 @@
 //! What documents have no words for: when the kernel lets go of it, and when it takes it back.
 //!
 //! Next hop objects and IPv6 routes go with their link; an IPv4 route keeps its other ways; routes to the host itself
-//! outlast a link that goes down, but not one that goes. Rules stay whatever happens to links.
+//! outlast a link that goes down, but not one that goes. Rules stay whatever happens to links. Neighbours go when their link
+//! is down, or has no address of their family, or gets another hardware address; forwarding entries when it goes, or leaves
+//! the bridge whose they are.
 
 use super::MemoryError;
 use super::route::is_local;
 use crate::plan::reach::reaches_now;
-use crate::state::{Family, IfName, Kept, KeptKind, Link, Observed};
+use crate::state::{Family, IfName, Kept, KeptKind, Link, NextHop, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -27,6 +29,11 @@ pub(super) fn drop_link(state: &mut Observed, link: &IfName) {
         }
         !kept.hops.is_empty()
     });
+    state.kept.retain(|kept| match kept.kind {
+        KeptKind::Neighbour => !kept.uses(link),
+        KeptKind::Forwarding => !gone || !kept.uses(link),
+        _ => true,
+    });
     let links = &state.links;
     state.kept.retain_mut(|kept| {
         kept.kind != KeptKind::Route
@@ -37,11 +44,22 @@ pub(super) fn drop_link(state: &mut Observed, link: &IfName) {
 
 /// A link has no address of that family any more.
 pub(super) fn drop_family(state: &mut Observed, link: &IfName, family: Family) {
+    drop_neighbours(state, link, |kept| kept.family == Some(family));
     let links = &state.links;
     state.kept.retain_mut(|kept| {
         let concerns = kept.kind == KeptKind::Route && kept.family == Some(family) && kept.object.is_none();
         !concerns || outlasts(kept, link, links, true)
     });
+}
+
+/// A link has another hardware address: whoever its neighbours are has to be found out anew.
+pub(super) fn drop_neighbours(state: &mut Observed, link: &IfName, which: impl Fn(&Kept) -> bool) {
+    state.kept.retain(|kept| kept.kind != KeptKind::Neighbour || !kept.uses(link) || !which(kept));
+}
+
+/// A link is no longer a port.
+pub(super) fn drop_port(state: &mut Observed, link: &IfName, controller: &IfName) {
+    state.kept.retain(|kept| kept.port() != Some((link, controller)));
 }
 
 fn outlasts(kept: &mut Kept, link: &IfName, links: &BTreeMap<IfName, Link>, gone: bool) -> bool {
@@ -71,6 +89,17 @@ pub(super) fn drop_source(state: &mut Observed, ip: IpAddr) {
 
 pub(super) fn restore(state: &mut Observed, kept: &Kept) -> Result<(), MemoryError> {
     let refused = || MemoryError::Kept { kept: Box::new(kept.clone()) };
+    if kept.kind == KeptKind::Forwarding {
+        let is_there = |hop: &NextHop| state.links.contains_key(&hop.dev);
+        let is_port = |(port, bridge): (&IfName, &IfName)| {
+            state.links.get(port).is_some_and(|l| l.controller.as_ref() == Some(bridge))
+        };
+        if !kept.hops.iter().all(is_there) || !kept.port().is_none_or(is_port) {
+            return Err(refused());
+        }
+        put(state, kept);
+        return Ok(());
+    }
     for hop in &kept.hops {
         let link = state.links.get(&hop.dev).ok_or_else(refused)?;
         let off = kept.family == Some(Family::Ipv6) && !link.ipv6.enabled;

@@ -1,6 +1,6 @@
 //! Links: what goes along with what.
 
-use super::{MemoryError, get, route};
+use super::{MemoryError, get, kept, route};
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::option::{OptValue, Options, When};
 use crate::state::{Attributes, IfName, Link, LinkKind, Mac, Observed, Port};
@@ -164,6 +164,7 @@ pub(super) fn detach(state: &mut Observed, name: &IfName, controller: &IfName) -
     }
     link.controller = None;
     link.port = Port::default();
+    kept::drop_port(state, name, controller);
     match style {
         PortStyle::Bond => set_down(state, name)?,
         PortStyle::Vrf => cycle(state, name),
@@ -241,6 +242,9 @@ pub(super) fn set_mtu(state: &mut Observed, name: &IfName, mtu: u32) -> Result<(
     {
         shrink(state, &bridge);
     }
+    for link in state.links.values_mut().filter(|l| l.shrinks_with.as_ref() == Some(name)) {
+        link.mtu = link.mtu.map(|m| m.min(mtu));
+    }
     for upper in uppers(state, name) {
         let link = get(state, &upper)?;
         if fits_base(link) && link.mtu.is_some_and(|m| m > mtu) {
@@ -256,6 +260,7 @@ pub(super) fn set_mac(state: &mut Observed, name: &IfName, mac: Mac) -> Result<(
         return Err(MemoryError::LinkUp { link: name.clone() });
     }
     link.mac = Some(mac);
+    kept::drop_neighbours(state, name, |_| true);
     Ok(())
 }
 

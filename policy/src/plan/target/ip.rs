@@ -150,6 +150,8 @@ pub(in crate::plan) fn arrange(
             for (address, secondary) in wanted.into_iter().zip(roles) {
                 if secondary { second.push(address) } else { placed.push(address) }
             }
+            // Whatever was asked for: the kernel has those of a narrow scope (169.254.0.0/16) first.
+            placed.sort_by_key(|address| std::cmp::Reverse(address.scope()));
             placed.append(&mut second);
             placed
         }

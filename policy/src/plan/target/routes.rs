@@ -10,9 +10,9 @@ mod filter;
 mod kept;
 
 use super::Merge;
-use crate::plan::reach::Direct;
+use crate::plan::reach::{Direct, has_neighbour};
 use crate::state::route::MAIN_TABLE;
-use crate::state::{Desired, DesiredRoute, Family, IfName, Observed, Route, RouteKey};
+use crate::state::{Desired, DesiredRoute, Family, IfName, Link, NextHop, Observed, Route, RouteKey};
 use ipnet::IpNet;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -37,12 +37,13 @@ impl Merge<'_> {
         let mut kept: Vec<Route> = Vec::with_capacity(self.observed.routes.len());
         let mut keys: BTreeSet<RouteKey> = BTreeSet::new();
         for mut route in std::mem::take(&mut self.state.routes) {
-            // A written route follows the address it needs to the controller, unless the document has its own.
+            // A written route follows the address it needs to the controller, and back from one that goes, unless the
+            // document has its own.
             let may_move = route.protocol.is_config() && !named.contains(&(route.table, route.destination));
             let mut moved = false;
             for hop in route.next_hops.iter_mut().filter(|_| may_move) {
-                if let Some(controller) = self.moved.get(&hop.dev) {
-                    hop.dev = controller.clone();
+                if let Some(heir) = self.moved.get(&hop.dev).or_else(|| self.heir(hop)) {
+                    hop.dev = heir.clone();
                     moved = true;
                 }
             }
@@ -64,6 +65,17 @@ impl Merge<'_> {
         self.leave_with_subnets(&mut kept);
         self.leave_with_sources(&mut kept);
         self.state.routes = kept;
+    }
+
+    /// Of a controller that goes, the port from which its gateway is reached then: the address came back to it.
+    fn heir(&self, hop: &NextHop) -> Option<&IfName> {
+        let via = hop.via.filter(|_| self.removed.contains(&hop.dev))?;
+        let was_port = |name: &IfName| {
+            self.observed.links.get(name).is_some_and(|l| l.controller.as_ref() == Some(&hop.dev))
+        };
+        let free = |link: &&Link| link.up && !link.ignored && link.controller.is_none();
+        let mut ports = self.state.links.values().filter(|l| free(l) && was_port(&l.name));
+        ports.find(|port| has_neighbour(port, via)).map(|port| &port.name)
     }
 
     fn usable(&self, dev: &IfName, family: Family) -> bool {

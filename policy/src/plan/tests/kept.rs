@@ -151,3 +151,39 @@ fn a_learnt_route_is_said_until_it_is_there_again() {
     let back = plan.revert_from(&now, &host);
     assert!(back.steps.iter().any(|step| matches!(step, Step::AddRoute { .. })), "{back}");
 }
+
+/// A neighbour goes with its link's being up, a static entry of a bridge with the port that it is about.
+#[test]
+fn neighbours_and_forwarding_entries_come_back_where_they_can() {
+    let mut neighbour =
+        kept(KeptKind::Neighbour, "10.0.0.9 dev eth0 lladdr 02:00:00:00:00:09", &[hop("eth0", None)]);
+    neighbour.family = Some(crate::state::Family::Ipv4);
+    let host = host(&[neighbour]);
+    let (steps, losses) = words(&host, DOWN);
+    assert!(!steps.iter().any(|step| step.contains("restore")), "{steps:?}");
+    assert!(
+        losses.contains(&"neighbour 10.0.0.9 dev eth0 lladdr 02:00:00:00:00:09".to_owned()),
+        "{losses:?}"
+    );
+    // Another hardware address: forgotten on the way, and given back.
+    let (steps, losses) = words(&host, "interfaces: [{name: eth0, mac-address: '02:00:00:00:00:01'}]");
+    assert!(steps.last().is_some_and(|step| step.starts_with("restore neighbour")), "{steps:?}");
+    assert!(losses.is_empty(), "{losses:?}");
+    let plan = plan(&host, &desired(DOWN)).expect("a plan");
+    let back = plan.revert(&host);
+    assert!(back.to_string().contains("restore neighbour"), "{back}");
+
+    let bridged = "interfaces: [{name: eth9, type: ethernet, state: up, controller: br0},
+        {name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth9}]}}]";
+    let entry =
+        kept(KeptKind::Forwarding, "02:00:00:00:00:11 dev eth9", &[hop("eth9", None), hop("br0", None)]);
+    let host = Observed { kept: vec![entry], ..observed(bridged) };
+    let (_, losses) = words(&host, "interfaces: [{name: br0, bridge: {port: []}}]");
+    assert_eq!(losses, ["forwarding entry 02:00:00:00:00:11 dev eth9"]);
+    // A static entry doesn't mind whether its port is up.
+    let (_, losses) = words(&host, "interfaces: [{name: eth9, state: down}]");
+    assert_eq!(losses, [""; 0]);
+    let gone =
+        crate::plan::plan(&host, &desired("interfaces: [{name: br0, state: absent}]")).expect("a plan");
+    assert!(gone.revert(&host).to_string().contains("restore fdb entry"), "{}", gone.revert(&host));
+}

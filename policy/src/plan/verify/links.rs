@@ -94,8 +94,7 @@ impl Check<'_> {
     ) {
         for (name, wanted) in wanted {
             let there = found.get(name);
-            let same = there.zip(spec(name.as_str())).is_some_and(|(f, s)| s.same(wanted, f));
-            if !same {
+            if !spec(name.as_str()).is_some_and(|spec| spec.holds(wanted, there)) {
                 let found = there.map_or("none".into(), ToString::to_string);
                 self.unmet(format!("{path}.{}", name.as_str()), wanted, found);
             }

@@ -18,7 +18,8 @@ pub(super) static SPEC: KindSpec = KindSpec {
     sections: &["bridge"],
     ports: PortStyle::Bridge,
     options: &[
-        OptSpec::int("options.mac-ageing-time", 0, U32),
+        // While it spreads the word of a changed topology a bridge shows a shorter one, and not its own.
+        OptSpec::int("options.mac-ageing-time", 0, U32).wavers(),
         OptSpec::int("options.group-forward-mask", 0, 0xffff).alias("options.group-fwd-mask"),
         OptSpec::new("options.group-addr", Mac),
         OptSpec::int("options.hash-max", 1, U32),

@@ -238,6 +238,7 @@ fn read_dns(r: &mut Reader, path: &Path<'_>, value: &Value) -> (Dns, Dns) {
             servers: doc.servers.unwrap_or_default(),
             search: doc.search.unwrap_or_default(),
             options: doc.options.unwrap_or_default(),
+            text: None,
         }
     };
     (part("config"), part("running"))

@@ -3,7 +3,7 @@
 use super::super::Merge;
 use super::locals;
 use crate::plan::reach::Direct;
-use crate::state::{Family, Kept, NextHop, Route};
+use crate::state::{Family, IfName, Kept, KeptKind, NextHop, Route};
 
 impl Merge<'_> {
     pub(super) fn keep_kept(&mut self) {
@@ -17,10 +17,21 @@ impl Merge<'_> {
         let reached = |hop: &NextHop| after.reaches(&self.state, hop) || !before.reaches(self.observed, hop);
         let stays = |kept: &Kept| {
             let family = kept.family.unwrap_or(Family::Ipv4);
+            if kept.kind == KeptKind::Forwarding {
+                return self.forwards(kept);
+            }
             kept.hops.iter().all(|hop| self.usable(&hop.dev, family) && reached(hop))
                 && kept.source.is_none_or(|ip| !had.contains(&ip) || has.contains(&ip))
         };
         let kept = self.state.kept.iter().filter(|kept| stays(kept)).cloned().collect();
         self.state.kept = kept;
+    }
+
+    /// What it speaks of is there, and a port still its bridge's.
+    fn forwards(&self, kept: &Kept) -> bool {
+        let is_port = |(port, bridge): (&IfName, &IfName)| {
+            self.state.links.get(port).is_some_and(|l| l.controller.as_ref() == Some(bridge))
+        };
+        kept.hops.iter().all(|hop| self.state.links.contains_key(&hop.dev)) && kept.port().is_none_or(is_port)
     }
 }
