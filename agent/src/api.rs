@@ -5,6 +5,7 @@
 //! here. Nothing is decided here.
 
 pub mod error;
+pub mod guard;
 pub mod lease;
 pub mod list;
 pub mod random;

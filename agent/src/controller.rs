@@ -10,10 +10,10 @@
 pub(crate) mod answers;
 mod condition;
 mod finish;
-mod known;
+pub(crate) mod known;
 pub(crate) mod ledger;
 mod nodes;
-mod policies;
+pub(crate) mod policies;
 mod pools;
 mod reading;
 #[cfg(test)]
@@ -28,6 +28,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
 
+use crate::api::error::words;
 use crate::api::{Link, Watched};
 use crate::events::Events;
 use crate::health::Health;
@@ -154,5 +155,5 @@ impl Lead {
 
 /// What went wrong and is tried again.
 fn tell(what: &str, error: &kube::Error) {
-    warn(&format!("{what}: {error}; trying again"));
+    warn(&format!("{what}: {}; trying again", words(error)));
 }

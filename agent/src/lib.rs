@@ -21,6 +21,7 @@ pub mod netns;
 pub mod node;
 mod notify;
 mod pools;
+pub mod probe;
 pub mod records;
 mod telemetry;
 pub mod transaction;

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::api::error::optional;
+use crate::api::error::{optional, words};
 use crate::{pools, yaml};
 
 /// Soon enough for who saves a file and looks.
@@ -75,7 +75,7 @@ impl Manifests {
         let wanted = read(&files, &mut wrong);
         if let Err(error) = self.bring(&wanted, wrong.is_empty(), &mut wrong).await {
             // Away: the same again, and nothing to say about the files.
-            tell(&format!("the API: {error}; trying again"));
+            tell(&format!("the API: {}; trying again", words(&error)));
             return AGAIN;
         }
         wrong.iter().for_each(|line| tell(line));

@@ -4,13 +4,16 @@
 //! does one thing after the other until nothing is left: what `policy::claim` says of claims, then what `policy::enact`
 //! says of each policy that selects this node, in name order. Decisions are theirs; here they are carried out.
 //!
-//! It writes only what is its own: its enactments and its NodeNetworkState, each write guarded by what was read. Agents
-//! don't watch pools.
+//! It writes only what is its own: its enactments and its NodeNetworkState, each write guarded by what was read. Where
+//! nobody leads it also answers its own claims and rolls its policies out (`alone`). Agents don't watch pools.
 //!
 //! Costs: at rest four watches and nothing else, no netlink message either. A claim: two writes of the enactment, one of
-//! the report, one read of the pool, two of the journal; a policy applied: three writes of its enactment's status.
+//! the report, one read of the pool, two of the journal; a policy applied: three writes of its enactment's status, and one
+//! read of the controller's Lease.
 
 mod act;
+mod alone;
+mod ask;
 mod enact;
 mod journal;
 mod kernel;
@@ -33,15 +36,18 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use policy::claim::{ClaimKey, Host, NodeName, PolicyName, Time};
+use policy::state::{Address, AddressProtocol};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
 use crate::api::Watched;
+use crate::api::error::{whole, words};
 use crate::api::task::Task;
 use crate::clock::now;
 use crate::health::Health;
 use crate::netlink::Observation;
 use crate::netns::Namespace;
+use crate::probe::Probes;
 use crate::telemetry::{say, warn};
 use enact::Tried;
 use journal::Book;
@@ -70,6 +76,10 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// Where there is no kubelet.
     pub register: Option<Registration>,
+    /// The namespace of the controller's Lease: where nobody has it, agents serve themselves.
+    pub lease_namespace: String,
+    /// What must go on working when this host is changed.
+    pub probes: Probes,
 }
 
 /// Why an agent can't go on.
@@ -109,6 +119,10 @@ pub struct Agent {
     unanswered: BTreeMap<ClaimKey, Instant>,
     /// Policies whose enactment's name is another node's, and until when they are left alone.
     taken: BTreeMap<PolicyName, Instant>,
+    alone: alone::Alone,
+    probes: Probes,
+    /// Addresses that were given Berth's mark, or should have been.
+    marked: BTreeSet<IpAddr>,
     telling: Telling,
     _lock: Lock,
 }
@@ -187,7 +201,7 @@ impl Agent {
         let woken = Arc::new(Woken::default());
         let tell = woken.clone();
         let kernel = Kernel::start(&settings.namespace, settings.state_dir.clone(), move || tell.kernel())?;
-        let telling = Telling::new(client.clone(), &settings.node);
+        let telling = Telling::new(client.clone(), &settings.node, settings.probes.patience);
         Ok(Self {
             name: NodeName::new(settings.node.as_str()),
             host: Host { journal: book.claims(), memory: Default::default() },
@@ -205,6 +219,9 @@ impl Agent {
             register: settings.register,
             unanswered: BTreeMap::new(),
             taken: BTreeMap::new(),
+            probes: settings.probes,
+            marked: BTreeSet::new(),
+            alone: alone::Alone::new(settings.lease_namespace),
             telling,
             _lock: lock,
         })
@@ -238,13 +255,13 @@ impl Agent {
             };
             self.telling.passed(passed.is_ok() && self.objects.are_read());
             let wait = match passed {
-                Ok(until) => until.map(|until| Duration::from_secs(until.saturating_sub(now()).max(1))),
+                Ok(wait) => wait,
                 Err(NodeError::Api(error)) => {
-                    warn(&format!("{}: {error}; trying again", self.name));
+                    warn(&format!("{}: {}; trying again", self.name, words(&error)));
                     Some(AGAIN)
                 }
                 Err(error) => {
-                    warn(&format!("{}: {error}", self.name));
+                    warn(&format!("{}: {}", self.name, whole(&error)));
                     Some(Duration::from_secs(5))
                 }
             };
@@ -279,7 +296,7 @@ impl Agent {
         let registered = self.registered.clone();
         Task::spawn(async move {
             while let Err(error) = registration.register(&client, &name).await {
-                say(&format!("{name}: can't be registered: {error}; trying again"));
+                say(&format!("{name}: can't be registered: {}; trying again", words(&error)));
                 tokio::time::sleep(AGAIN * 4).await;
             }
             registered.store(true, Ordering::SeqCst);
@@ -288,7 +305,7 @@ impl Agent {
     }
 
     /// Does all there is to do; when to look again, if nothing wakes it before.
-    async fn pass(&mut self) -> Result<Option<Time>, NodeError> {
+    async fn pass(&mut self) -> Result<Option<Duration>, NodeError> {
         let mut overtaken = 0;
         loop {
             if self.stopping.load(Ordering::SeqCst) {
@@ -306,7 +323,7 @@ impl Agent {
                 act::Did::Overtaken => {
                     overtaken += 1;
                     if overtaken > OVERTAKEN {
-                        return Ok(Some(now() + 1));
+                        return Ok(Some(Duration::from_secs(1)));
                     }
                     continue;
                 }
@@ -314,7 +331,16 @@ impl Agent {
             };
             match self.policies().await? {
                 enact::Did::Something => self.telling.did(),
-                enact::Did::Nothing { until } => return Ok([until, wait].into_iter().flatten().min()),
+                enact::Did::Nothing { until } => {
+                    self.mark().await?;
+                    let waits = [until, wait].into_iter().flatten().min().map(until_then);
+                    match self.alone().await? {
+                        alone::Did::Something => self.telling.did(),
+                        alone::Did::Nothing { again } => {
+                            return Ok([waits, again].into_iter().flatten().min());
+                        }
+                    }
+                }
             }
         }
     }
@@ -335,11 +361,30 @@ impl Agent {
     }
 
     /// Every address on a NIC.
-    fn addresses(&self) -> BTreeSet<IpAddr> {
-        let links = self.observation().into_iter().flat_map(|seen| seen.state.links.values());
-        links
-            .flat_map(|link| link.ipv4.addresses.iter().chain(&link.ipv6.addresses))
-            .map(|address| address.ip)
-            .collect()
+    fn addresses(&self) -> impl Iterator<Item = &Address> {
+        let placed = self.observation().into_iter().flat_map(kernel::placed);
+        placed.map(|(_, address)| address)
     }
+
+    /// Marks the pooled addresses that are on a NIC without it: so they are told even when journal and API are lost.
+    async fn mark(&mut self) -> Result<(), NodeError> {
+        let held: BTreeSet<IpAddr> = self.host.held().collect();
+        let unmarked = |address: &&Address| {
+            held.contains(&address.ip) && address.protocol != Some(AddressProtocol::BERTH)
+        };
+        let unmarked: BTreeSet<IpAddr> =
+            self.addresses().filter(unmarked).map(|address| address.ip).collect();
+        let new: BTreeSet<IpAddr> = unmarked.difference(&self.marked).copied().collect();
+        if !new.is_empty() {
+            // Once each: there are kernels without marks.
+            self.marked.extend(&new);
+            self.kernel.mark(new).await?;
+        }
+        self.marked.retain(|ip| held.contains(ip));
+        Ok(())
+    }
+}
+
+fn until_then(time: Time) -> Duration {
+    Duration::from_secs(time.saturating_sub(now()).max(1))
 }

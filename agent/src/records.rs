@@ -147,7 +147,7 @@ fn write_time(path: &str, seconds: Time) -> Result<meta::Time, RecordError> {
 }
 
 /// The Node that owns an object: whose it is, whatever its name says.
-fn read_owner(metadata: &ObjectMeta) -> Result<(NodeName, NodeUid), RecordError> {
+pub(crate) fn read_owner(metadata: &ObjectMeta) -> Result<(NodeName, NodeUid), RecordError> {
     let owners = metadata.owner_references.iter().flatten();
     let mut nodes = owners.filter(|owner| owner.kind == "Node" && owner.api_version == "v1");
     match (nodes.next(), nodes.next()) {

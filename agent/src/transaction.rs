@@ -1,4 +1,4 @@
-//! A change that happens whole or not at all: observe, plan, apply, observe, verify; or revert.
+//! A change that happens whole or not at all: observe, plan, apply, observe, verify, probe; or revert.
 //!
 //! Owns the order and the checkpoint; every decision is `policy::plan`'s. The checkpoint is on disk before the first
 //! write and goes when the host is as asked for, or as before. What a killed process left is reverted before anything
@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::checkpoint::{CheckpointError, Found, Store};
 use crate::kernel::{self, Kernel, KernelError};
 use crate::netlink::{Observation, Placed, StepCause, StepFailed};
+use crate::probe::{Silent, Watch};
 
 pub use revert::{Reverted, recover};
 
@@ -68,6 +69,8 @@ pub enum Fault {
     Tentative { at: Placed, patience: Duration },
     #[error("the result is not what was asked for:{}", lines(.unmet))]
     Unmet { unmet: Vec<Unmet> },
+    #[error(transparent)]
+    Silent(#[from] Silent),
     #[error("interrupted")]
     Interrupted,
 }
@@ -113,6 +116,19 @@ pub fn apply(
     tell: &mut dyn FnMut(Event<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Plan, ApplyError> {
+    apply_watched(kernel, store, desired, manner, None, tell, stop)
+}
+
+/// The same, and what is watched must work afterwards as it did before.
+pub fn apply_watched(
+    kernel: &mut dyn Kernel,
+    store: &Store,
+    desired: &Value,
+    manner: Manner,
+    mut watch: Option<&mut Watch<'_>>,
+    tell: &mut dyn FnMut(Event<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<Plan, ApplyError> {
     clear(kernel, store, tell)?;
     let seen = kernel.observe()?;
     if seen.unreadable > 0 {
@@ -130,9 +146,14 @@ pub fn apply(
     }
     // Nothing of it was refused, or there would be no plan.
     let (wanted, _) = Desired::read(desired);
+    if let Some(watch) = &mut watch {
+        watch.before(&before);
+    }
     let since = Instant::now();
     store.write(&before, desired)?;
-    match change(kernel, &plan, &wanted, manner, tell, stop) {
+    let changed = change(kernel, &plan, &wanted, manner, tell, stop)
+        .and_then(|()| watch.map_or(Ok(()), |watch| heard(kernel, watch, stop)));
+    match changed {
         Ok(()) => match store.remove() {
             Ok(()) => Ok(plan),
             Err(source) => Err(ApplyError::Lingering { source }),
@@ -228,6 +249,21 @@ fn change(
             Err(_) => kernel.settle(LOOK_AGAIN).map_err(Fault::Observe)?,
         }
     }
+}
+
+/// What worked before the change works again, or has had all the time it may have.
+fn heard(kernel: &mut dyn Kernel, watch: &Watch<'_>, stop: &dyn Fn() -> bool) -> Result<(), Fault> {
+    let until = Instant::now() + watch.patience();
+    while !watch.is_idle() {
+        let seen = kernel.observe().map_err(Fault::Observe)?;
+        match watch.after(&seen.state) {
+            Ok(()) => break,
+            Err(_) if stop() => return Err(Fault::Interrupted),
+            Err(silent) if Instant::now() >= until => return Err(silent.into()),
+            Err(_) => kernel.settle(LOOK_AGAIN).map_err(Fault::Observe)?,
+        }
+    }
+    Ok(())
 }
 
 /// Whether what is seen is what was wanted, and can be used.

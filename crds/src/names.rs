@@ -155,6 +155,12 @@ pub mod policy {
     }
 }
 
+/// Of a NodeNetworkState.
+pub mod state {
+    /// Something was left out of a report that would have been too long.
+    pub const REPORT_SHORTENED: &str = "ReportShortened";
+}
+
 /// Labels.
 pub mod label {
     /// On an enactment: its policy.
@@ -187,6 +193,9 @@ pub mod annotation {
     pub const LEDGER_ENCODING: &str = "nmstate.io/ledger-encoding";
     /// On a policy: when it last passed kubernetes-nmstate's webhook.
     pub const WEBHOOK_TIMESTAMP: &str = "nmstate.io/webhook-mutating-timestamp";
+    /// On a policy: what must go on working when it is applied: `gateway`, `dns`, `api`, `node`, several with commas
+    /// between them, or `none`.
+    pub const PROBES: &str = "nmstate.io/probes";
     /// On a Node: its agent made it, and keeps its Ready condition by a Lease; there is no kubelet.
     pub const SELF_REGISTERED: &str = "nmstate.io/self-registered";
 

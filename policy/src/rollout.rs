@@ -39,7 +39,7 @@ impl MaxUnavailable {
 }
 
 /// Where a policy stands on one node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// Nothing said yet.
     Unknown,

@@ -35,11 +35,54 @@ pub fn trouble(error: &Error) -> Trouble {
     }
 }
 
+/// An error for people: what the server said, or what stood in the way of asking it.
+pub fn words(error: &Error) -> String {
+    match error {
+        Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        Error::Api(status) => format!("{} {}", status.code, status.reason),
+        error => whole(error),
+    }
+}
+
+/// An error with all that led to it, each cause once.
+pub fn whole(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !text.ends_with(&words) {
+            text.push_str(&format!(": {words}"));
+        }
+        source = cause.source();
+    }
+    text
+}
+
 /// Nothing, where there is no such object.
 pub fn optional<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Ok(object) => Ok(Some(object)),
         Err(error) if trouble(&error) == Trouble::NotFound => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_are_told_what_the_server_said() {
+        let status = kube::core::Status::failure("pool traffic-1 is in use", "Conflict").with_code(409);
+        assert_eq!(words(&Error::Api(Box::new(status))), "pool traffic-1 is in use");
+    }
+
+    #[tokio::test]
+    async fn people_are_told_what_stood_in_the_way() {
+        let nowhere = kube::Config::new("http://127.0.0.1:9".parse().unwrap());
+        let client = kube::Client::try_from(nowhere).unwrap();
+        let error = client.apiserver_version().await.unwrap_err();
+        let text = words(&error);
+        assert!(text.contains("Connection refused"), "{text}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams};
 use kube::{Error, Resource};
 use serde::de::DeserializeOwned;
@@ -22,6 +23,23 @@ where
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => select.continue_token = Some(token),
             None => return Ok((found, page.metadata.resource_version.unwrap_or_default())),
+        }
+    }
+}
+
+/// The same, but of each object its metadata only.
+pub async fn metadata<K>(api: &Api<K>, select: &ListParams) -> Result<Vec<ObjectMeta>, Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let mut select = select.clone().limit(PAGE);
+    let mut found = Vec::new();
+    loop {
+        let page = api.list_metadata(&select).await?;
+        found.extend(page.items.into_iter().map(|object| object.metadata));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => select.continue_token = Some(token),
+            None => return Ok(found),
         }
     }
 }

@@ -19,6 +19,7 @@ use kube::{Api, Error, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+use super::error::words;
 use super::task::Task;
 use super::{list, random};
 use crate::telemetry::warn;
@@ -249,7 +250,7 @@ where
 /// Said once, until it is heard of again.
 fn lost(kind: &str, error: &Error) {
     let kind = kind.rsplit("::").next().unwrap_or(kind);
-    warn(&format!("watch of {kind}: {error}; trying again"));
+    warn(&format!("watch of {kind}: {}; trying again", words(error)));
 }
 
 /// Unless a later version is known: what we wrote ourselves is known before the watch tells of what was before it.

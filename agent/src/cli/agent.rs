@@ -1,6 +1,7 @@
 //! `berth agent`: work on this host until told to stop.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::ArgAction;
@@ -16,6 +17,7 @@ use crate::netns::Namespace;
 use crate::node::lock::{NmstateLock, is_hosts_network};
 use crate::node::{Agent, Registration, Settings};
 use crate::notify::Notify;
+use crate::probe::{Probes, Which};
 use crate::telemetry::say;
 
 /// Give this host its addresses, and keep its network as its policies say
@@ -53,6 +55,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "BOOL", env = "BERTH_REGISTER_NODE", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_value = "false", default_missing_value = "true", value_parser = boolean())]
     register_node: bool,
+    /// What must go on working when this host is changed, if it did before: gateway, dns, api, node, or none; a policy's
+    /// annotation nmstate.io/probes says otherwise for that policy
+    #[arg(long, value_name = "LIST", env = "BERTH_PROBES", default_value_t = Which(Probes::default().which))]
+    probes: Which,
+    /// How long what is silent after a change is waited for, before the change is undone
+    #[arg(long, value_name = "SECONDS", env = "BERTH_PROBE_TIMEOUT", default_value_t = 60)]
+    probe_timeout: u64,
     /// Labels of the Node that is registered
     #[arg(long, value_name = "KEY=VALUE", env = "BERTH_NODE_LABELS", value_delimiter = ',', value_parser = render::label)]
     node_labels: Vec<(String, String)>,
@@ -135,6 +144,11 @@ impl Args {
             node: node.to_owned(),
             namespace: self.netns.clone().unwrap_or_default(),
             state_dir: self.state_dir.clone(),
+            lease_namespace: self.namespace.clone(),
+            probes: Probes {
+                which: self.probes.0.clone(),
+                patience: Duration::from_secs(self.probe_timeout),
+            },
             register: registers.then(|| Registration { labels: self.node_labels.iter().cloned().collect() }),
         }
     }

@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use crds::NodeNetworkConfigurationEnactment;
 use crds::enactment::PoolClaims;
 use futures_util::StreamExt;
-use json_patch::{AddOperation, Patch as JsonPatch, PatchOperation, TestOperation, jsonptr::PointerBuf};
+use json_patch::Patch as JsonPatch;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use policy::claim::{Answer, PoolName, RefusalReason, Reply};
 use policy::pool::Pool;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::api::error::{Trouble, optional, trouble};
+use crate::api::guard;
 use crate::metrics::CLAIMS;
 use crate::records;
 
@@ -28,6 +29,8 @@ pub(crate) enum Landed {
     Done(Box<NodeNetworkConfigurationEnactment>),
     /// It asks otherwise by now: as it is, if it is.
     Dropped(Option<Box<NodeNetworkConfigurationEnactment>>),
+    /// The API will not have it, though nothing has changed: the enactment's name, and why.
+    Refused(String, kube::Error),
     /// Not acknowledged.
     Failed(kube::Error),
 }
@@ -45,18 +48,19 @@ pub(crate) async fn write<'a>(
         by_enactment.entry(answer.enactment.as_str()).or_default().push(answer);
     }
     let api: Api<NodeNetworkConfigurationEnactment> = Api::all(client.clone());
-    let patches: Vec<(String, JsonPatch, Counted)> = by_enactment
+    let patches: Vec<(String, Option<String>, JsonPatch, Counted)> = by_enactment
         .into_iter()
         .filter_map(|(uid, answers)| {
             let object = object_of(uid)?;
             let counted = Counted::of(object, pool_name, &answers);
-            Some((object.name_any(), patch(object, pool_name, pool, &answers)?, counted))
+            let patch = patch(object, pool_name, pool, &answers)?;
+            Some((object.name_any(), object.resource_version(), patch, counted))
         })
         .collect();
     let api = &api;
     futures_util::stream::iter(patches)
-        .map(|(name, patch, counted)| async move {
-            let landed = land(api, &name, patch).await;
+        .map(|(name, version, patch, counted)| async move {
+            let landed = land(api, &name, version, patch).await;
             if let Landed::Done(_) = &landed {
                 counted.add(pool_name);
             }
@@ -98,12 +102,18 @@ impl Counted {
     }
 }
 
-async fn land(api: &Api<NodeNetworkConfigurationEnactment>, name: &str, patch: JsonPatch) -> Landed {
+async fn land(
+    api: &Api<NodeNetworkConfigurationEnactment>,
+    name: &str,
+    version: Option<String>,
+    patch: JsonPatch,
+) -> Landed {
     match api.patch_status(name, &PatchParams::default(), &Patch::Json::<()>(patch)).await {
         Ok(written) => Landed::Done(Box::new(written)),
         Err(error) => match trouble(&error) {
             Trouble::NotFound => Landed::Dropped(None),
             Trouble::Conflict | Trouble::Refused => match optional(api.get(name).await) {
+                Ok(Some(now)) if now.resource_version() == version => Landed::Refused(name.to_owned(), error),
                 Ok(now) => Landed::Dropped(now.map(Box::new)),
                 Err(error) => Landed::Failed(error),
             },
@@ -121,19 +131,12 @@ fn patch(
 ) -> Option<JsonPatch> {
     let before = object.status.as_ref()?.ippool.get(pool_name.as_str())?;
     let mut claims: PoolClaims = before.clone();
-    let place = |part: &[&str]| {
-        let tokens = ["status", "ippool", pool_name.as_str()];
-        PointerBuf::from_tokens(tokens.iter().chain(part).copied())
-    };
-    let test = |part: &[&str], value: Value| PatchOperation::Test(TestOperation { path: place(part), value });
-    let mut operations = vec![PatchOperation::Test(TestOperation {
-        path: PointerBuf::from_tokens(["metadata", "uid"]),
-        value: json!(object.uid()),
-    })];
+    let mut operations = vec![guard::same(&["metadata", "uid"], json!(object.uid()))];
     for answer in answers {
         let capture = answer.key.capture.as_str();
-        operations.push(test(&["requests", capture, "id"], json!(answer.id.as_str())));
-        operations.push(test(&["requests", capture, "want"], json!(answer.want)));
+        operations
+            .push(guard::same(&within(pool_name, &["requests", capture, "id"]), json!(answer.id.as_str())));
+        operations.push(guard::same(&within(pool_name, &["requests", capture, "want"]), json!(answer.want)));
         match &answer.reply {
             Reply::Grant(grant) => {
                 let grant = records::enactment::grant(&answer.key.capture, grant, pool?).ok()?;
@@ -151,10 +154,14 @@ fn patch(
         [Some(grant.address.ip.clone()), second]
     };
     claims.allocated = claims.grants.values().flat_map(addresses).flatten().collect();
-    operations.push(test(&["grants"], json!(before.grants)));
-    let add = |part: &[&str], value: Value| PatchOperation::Add(AddOperation { path: place(part), value });
-    operations.push(add(&["grants"], json!(claims.grants)));
-    operations.push(add(&["refused"], json!(claims.refused)));
-    operations.push(add(&["allocated"], json!(claims.allocated)));
-    Some(JsonPatch(operations))
+    operations.push(guard::same(&within(pool_name, &["grants"]), json!(before.grants)));
+    operations.push(guard::put(&within(pool_name, &["grants"]), json!(claims.grants)));
+    operations.push(guard::put(&within(pool_name, &["refused"]), json!(claims.refused)));
+    operations.push(guard::put(&within(pool_name, &["allocated"]), json!(claims.allocated)));
+    Some(guard::patch(operations))
+}
+
+/// A place in what an enactment has of a pool.
+fn within<'a>(pool: &'a PoolName, part: &[&'a str]) -> Vec<&'a str> {
+    ["status", "ippool", pool.as_str()].iter().chain(part).copied().collect()
 }

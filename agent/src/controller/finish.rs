@@ -1,6 +1,6 @@
 //! The end of a vanished Node's enactments: their finalizer goes when what they held is free (rule 4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crds::NodeNetworkConfigurationEnactment;
@@ -19,6 +19,8 @@ use crate::records;
 
 /// Where there is no pool that says otherwise.
 const QUARANTINE: u64 = 300;
+/// How often to look whether it may go.
+const AGAIN: Duration = Duration::from_secs(5);
 
 impl Lead {
     pub(super) async fn finish(&self, name: &str) -> Result<(), kube::Error> {
@@ -31,17 +33,27 @@ impl Lead {
             if !vanished || !known.object.finalizers().iter().any(|one| one == finalizer::ADDRESSES) {
                 return Ok(());
             }
-            let pools = index.pools.iter();
-            let ledgers: BTreeMap<PoolName, Ledger> = pools
-                .filter_map(|(pool, of)| {
-                    Some((pool.clone(), records::pool::read(&of.object, &of.pool).ok()?))
-                })
-                .collect();
+            let pools: BTreeSet<&PoolName> = known.claims.slots.keys().map(|key| &key.pool).collect();
+            let mut ledgers: BTreeMap<PoolName, Ledger> = BTreeMap::new();
+            for pool in pools {
+                let of = index.pools.get(pool);
+                let read = of.map(|of| records::pool::read(&of.object, &of.pool));
+                match read {
+                    Some(Ok(ledger)) => drop(ledgers.insert(pool.clone(), ledger)),
+                    None if !index.unreadable.contains(pool) => {}
+                    // A pool that can't be read is there all the same, and may have an entry of it.
+                    Some(Err(_)) | None => {
+                        drop(index);
+                        self.known.put_off(Work::of_enactment(name.to_owned()), AGAIN);
+                        return Ok(());
+                    }
+                }
+            }
             let quarantine = index.pools.values().map(|of| of.pool.quarantine()).max().unwrap_or(QUARANTINE);
             (known, ledgers, quarantine)
         };
         if !may_finish(&known.claims, |pool| ledgers.get(pool), quarantine, now()) {
-            self.known.put_off(Work::of_enactment(name.to_owned()), Duration::from_secs(5));
+            self.known.put_off(Work::of_enactment(name.to_owned()), AGAIN);
             return Ok(());
         }
         // Gone is what the API server itself says is gone.

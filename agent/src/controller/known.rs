@@ -22,14 +22,14 @@ use crate::records;
 
 /// A Node, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NodeKnown {
-    pub(super) uid: NodeUid,
-    pub(super) labels: BTreeMap<String, String>,
-    pub(super) ready: bool,
+pub(crate) struct NodeKnown {
+    pub(crate) uid: NodeUid,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) ready: bool,
 }
 
 impl NodeKnown {
-    pub(super) fn of(node: &Node) -> Self {
+    pub(crate) fn of(node: &Node) -> Self {
         let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
         let ready =
             |of: &k8s_openapi::api::core::v1::NodeCondition| of.type_ == "Ready" && of.status == "True";
@@ -43,15 +43,15 @@ impl NodeKnown {
 
 /// An enactment.
 #[derive(Clone, Debug)]
-pub(super) struct EnactmentKnown {
-    pub(super) object: Arc<NodeNetworkConfigurationEnactment>,
-    pub(super) claims: Enactment,
-    pub(super) part: Part,
+pub(crate) struct EnactmentKnown {
+    pub(crate) object: Arc<NodeNetworkConfigurationEnactment>,
+    pub(crate) claims: Enactment,
+    pub(crate) part: Part,
 }
 
 impl EnactmentKnown {
     /// What can't be read is nobody's to serve: whoever wrote it is told by what doesn't happen.
-    pub(super) fn of(object: &Arc<NodeNetworkConfigurationEnactment>) -> Option<Self> {
+    pub(crate) fn of(object: &Arc<NodeNetworkConfigurationEnactment>) -> Option<Self> {
         let claims = records::enactment::read(object).ok()?;
         let status = object.status.as_ref();
         let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
@@ -130,10 +130,32 @@ pub(super) struct Index {
     asked: BTreeSet<NodeName>,
     /// The highest sequence of each pool that was ever seen here (rule 6).
     pub(super) sequences: BTreeMap<String, u64>,
+    /// Enactments that can't be served as they are, by UID, with the version that it was so of.
+    spoilt: BTreeMap<String, Option<String>>,
     due: Work,
     later: Vec<(Instant, Work)>,
     /// Everything was read once: before, nothing wants a look.
     begun: bool,
+}
+
+impl Index {
+    fn version(&self, uid: &str) -> Option<String> {
+        let known = self.enactments.values().find(|known| known.claims.uid.as_str() == uid)?;
+        known.object.resource_version()
+    }
+
+    /// Can it not be served, as it is now?
+    pub(super) fn is_spoilt(&self, uid: &str) -> bool {
+        self.spoilt.get(uid).is_some_and(|version| *version == self.version(uid))
+    }
+
+    /// It can't be served as it is.
+    pub(super) fn spoil(&mut self, uid: &str) {
+        let version = self.version(uid);
+        self.spoilt.insert(uid.to_owned(), version);
+        let there: BTreeSet<&str> = self.enactments.values().map(|known| known.claims.uid.as_str()).collect();
+        self.spoilt.retain(|uid, _| there.contains(uid.as_str()));
+    }
 }
 
 #[derive(Default)]

@@ -7,14 +7,15 @@
 use std::sync::Arc;
 
 use crds::NodeIPPool;
-use json_patch::{AddOperation, Patch as JsonPatch, PatchOperation, TestOperation, jsonptr::PointerBuf};
+use json_patch::Patch as JsonPatch;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use policy::claim::Ledger;
 use policy::pool::{Barred, Pool};
 use serde_json::{Value, json};
 
-use crate::api::error::{Trouble, trouble};
+use crate::api::error::{Trouble, optional, trouble, words};
+use crate::api::guard;
 use crate::metrics::CLAIM_CONFLICTS;
 use crate::records;
 
@@ -51,9 +52,9 @@ pub(crate) async fn write(
         Err(error) => match trouble(&error) {
             Trouble::NotFound => Ok(Written::Overtaken(None)),
             Trouble::Conflict | Trouble::Refused => {
-                let now = crate::api::error::optional(api.get(&name).await)?;
+                let now = optional(api.get(&name).await)?;
                 match now {
-                    Some(now) if same(&now, object) => Ok(Written::Refused(error.to_string())),
+                    Some(now) if same(&now, object) => Ok(Written::Refused(words(&error))),
                     now => {
                         CLAIM_CONFLICTS.add(&[], 1);
                         Ok(Written::Overtaken(now.map(Box::new)))
@@ -70,20 +71,16 @@ fn same(now: &NodeIPPool, then: &NodeIPPool) -> bool {
 }
 
 fn guarded(object: &NodeIPPool, status: Value) -> JsonPatch {
-    let test = |path: &[&str], value: Value| {
-        PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
-    };
     let mut operations = vec![
-        test(&["metadata", "uid"], json!(object.uid())),
-        test(&["metadata", "resourceVersion"], json!(object.resource_version())),
+        guard::same(&["metadata", "uid"], json!(object.uid())),
+        guard::same(&["metadata", "resourceVersion"], json!(object.resource_version())),
     ];
     if let Some(before) = &object.status {
-        operations.push(test(&["status", "sequence"], json!(before.sequence)));
+        operations.push(guard::same(&["status", "sequence"], json!(before.sequence)));
         if let Some(hold) = &before.hold {
-            operations.push(test(&["status", "hold"], json!(hold)));
+            operations.push(guard::same(&["status", "hold"], json!(hold)));
         }
     }
-    let path = PointerBuf::from_tokens(["status"]);
-    operations.push(PatchOperation::Add(AddOperation { path, value: status }));
-    JsonPatch(operations)
+    operations.push(guard::put(&["status"], status));
+    guard::patch(operations)
 }

@@ -47,7 +47,9 @@ pub(super) async fn look_after(client: Client, nodes: Watched<Node>) {
         }
         for node in own {
             let name = node.name_any();
-            let silent = seen.get(&name).is_none_or(|(_, since)| since.elapsed() >= SILENT);
+            // One that was registered just now has no Lease yet.
+            let (_, since) = seen.entry(name.clone()).or_insert_with(|| (None, Instant::now()));
+            let silent = since.elapsed() >= SILENT;
             if silent == is_ready(&node) {
                 let patch = Patch::Merge(ready(!silent));
                 let _ = api.patch_status(&name, &PatchParams::default(), &patch).await;

@@ -1,7 +1,7 @@
 //! A policy's status: how far it has come, and which nodes may be reconfigured now.
 //!
 //! `policy::rollout` decides; here its nodes are counted and the outcome is written, guarded by resourceVersion, where
-//! it says something new. Cost: at most one write per change of one of its enactments; none for time that passes.
+//! it says something new; agents use the same where nobody leads. Cost: at most one write per change of one of its enactments; none for time that passes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crds::names::policy as names;
 use crds::{Condition, NodeNetworkConfigurationPolicy, NodeNetworkConfigurationPolicyStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
+use kube::{Client, ResourceExt};
 use policy::claim::{NodeName, NodeUid, PolicyName};
 use policy::rollout::{MaxUnavailable, Part, Rollout, Summary, roll};
 use serde_json::json;
@@ -27,22 +27,10 @@ impl Lead {
         let Some(Parts { object, nodes, parts }) = self.parts(name) else {
             return Ok(());
         };
-        let Some(status) = status(&object, &nodes, &parts) else {
-            return Ok(());
-        };
-        let api: Api<NodeNetworkConfigurationPolicy> = Api::all(self.client.clone());
-        let patch = Patch::Merge(json!({
-            "metadata": {"resourceVersion": object.resource_version()},
-            "status": whole(&status, object.status.as_ref()),
-        }));
-        match api.patch_status(name.as_str(), &PatchParams::default(), &patch).await {
-            Ok(now) => self.known.index().policies.insert(name.clone(), Arc::new(now)),
-            Err(error) => match trouble(&error) {
-                // Another look follows what the watch tells.
-                Trouble::NotFound | Trouble::Conflict => None,
-                _ => return Err(error),
-            },
-        };
+        // Where somebody wrote first, another look follows what the watch tells.
+        if let Rolled::Written(now) = write(&self.client, &object, &nodes, &parts).await? {
+            self.known.index().policies.insert(name.clone(), Arc::new(*now));
+        }
         Ok(())
     }
 
@@ -50,9 +38,7 @@ impl Lead {
     fn parts(&self, name: &PolicyName) -> Option<Parts> {
         let index = self.known.index();
         let object = index.policies.get(name)?.clone();
-        let matches = |labels: &BTreeMap<String, String>| {
-            object.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
-        };
+        let matches = |labels: &BTreeMap<String, String>| selects(&object, labels);
         let reports = |node: &NodeName, uid: &NodeUid| {
             index.states.get(node).is_some_and(|state| state.node_uid == *uid)
         };
@@ -67,6 +53,44 @@ impl Lead {
         let live = parts.filter(|known| index.is_live(&known.claims.node, &known.claims.node_uid));
         let parts = live.map(|known| known.part.clone()).collect();
         Some(Parts { object, nodes, parts })
+    }
+}
+
+/// Does a policy select a node with these labels?
+pub(crate) fn selects(policy: &NodeNetworkConfigurationPolicy, labels: &BTreeMap<String, String>) -> bool {
+    policy.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+/// What became of a look at a rollout.
+pub(crate) enum Rolled {
+    /// Nothing new to say.
+    Same,
+    Written(Box<NodeNetworkConfigurationPolicy>),
+    /// Somebody else wrote first, or it is gone.
+    Overtaken,
+}
+
+/// Writes how far a policy has come, guarded by what it was decided on. `nodes` and `parts` as [`roll`] has them.
+pub(crate) async fn write(
+    client: &Client,
+    object: &NodeNetworkConfigurationPolicy,
+    nodes: &BTreeMap<NodeName, bool>,
+    parts: &[Part],
+) -> Result<Rolled, kube::Error> {
+    let Some(status) = status(object, nodes, parts) else {
+        return Ok(Rolled::Same);
+    };
+    let api: Api<NodeNetworkConfigurationPolicy> = Api::all(client.clone());
+    let patch = Patch::Merge(json!({
+        "metadata": {"resourceVersion": object.resource_version(), "uid": object.uid()},
+        "status": whole(&status, object.status.as_ref()),
+    }));
+    match api.patch_status(&object.name_any(), &PatchParams::default(), &patch).await {
+        Ok(now) => Ok(Rolled::Written(Box::new(now))),
+        Err(error) => match trouble(&error) {
+            Trouble::NotFound | Trouble::Conflict => Ok(Rolled::Overtaken),
+            _ => Err(error),
+        },
     }
 }
 

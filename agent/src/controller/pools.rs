@@ -22,7 +22,7 @@ use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::Reading;
 use super::{Lead, condition, told};
-use crate::api::error::{Trouble, optional, trouble};
+use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::random;
 use crate::clock::now;
 use crate::records;
@@ -32,6 +32,8 @@ use crate::telemetry::say;
 const GRACE: Time = 60;
 /// A pass is begun anew this often when others keep writing first; then others get a turn.
 const TRIES: usize = 20;
+/// A ledger that the API will not have is tried again after this long.
+const REFUSED: Duration = Duration::from_secs(30);
 
 /// What a step of a pass came to.
 enum Step {
@@ -39,6 +41,8 @@ enum Step {
     On,
     /// Something was written: look again.
     Again,
+    /// The API will not have the ledger so.
+    Refused(String),
 }
 
 /// One pool in one pass.
@@ -62,6 +66,11 @@ impl Lead {
             match self.step(&look).await? {
                 Step::On => return Ok(()),
                 Step::Again => {}
+                Step::Refused(why) => {
+                    say(&format!("pool {name}: its ledger is refused: {why}"));
+                    self.known.put_off(Work::of_pool(name.clone()), REFUSED);
+                    return Ok(());
+                }
             }
         }
         self.known.put_off(Work::of_pool(name.clone()), Duration::from_millis(50));
@@ -81,11 +90,13 @@ impl Lead {
         if look.ledger.needs_rebuild() {
             return self.rebuild(look).await;
         }
-        if let Step::Again = self.serve(look).await? {
-            return Ok(Step::Again);
+        match self.serve(look).await? {
+            Step::On => {}
+            step => return Ok(step),
         }
-        if let Step::Again = self.tend(look).await? {
-            return Ok(Step::Again);
+        match self.tend(look).await? {
+            Step::On => {}
+            step => return Ok(step),
         }
         self.show(look).await
     }
@@ -191,8 +202,39 @@ impl Lead {
         Ok(step)
     }
 
+    /// Serves all who ask. Where the API will not have what comes out, half of them, and so on until the one that it is
+    /// about is alone: that one waits until it asks otherwise.
     async fn serve(&self, look: &Look) -> Result<Step, kube::Error> {
         let mut reading = Reading::known(&self.known.index(), &look.name);
+        {
+            let index = self.known.index();
+            reading.enactments.retain(|own| !index.is_spoilt(own.uid.as_str()));
+        }
+        let mut groups = vec![reading.enactments.clone()];
+        while let Some(mut group) = groups.pop() {
+            match self.serve_them(look, reading.among(group.clone())).await? {
+                Step::On => {}
+                Step::Again => return Ok(Step::Again),
+                Step::Refused(_) if group.len() > 1 => {
+                    let rest = group.split_off(group.len() / 2);
+                    groups.extend([rest, group]);
+                }
+                Step::Refused(why) => {
+                    let Some(alone) = group.first() else { return Ok(Step::Refused(why)) };
+                    let (node, policy) = (&alone.node, &alone.policy);
+                    say(&format!(
+                        "pool {}: policy {policy} on node {node} can't be served: {why}",
+                        look.name
+                    ));
+                    self.known.index().spoil(alone.uid.as_str());
+                    return Ok(Step::Again);
+                }
+            }
+        }
+        Ok(Step::On)
+    }
+
+    async fn serve_them(&self, look: &Look, mut reading: Reading) -> Result<Step, kube::Error> {
         let mut later = BTreeSet::new();
         let served = loop {
             let asked = reading.asked(&look.name, &later);
@@ -329,10 +371,7 @@ impl Lead {
                 self.known.pool(&crate::api::Change::Gone(object.clone()));
                 Ok(Step::On)
             }
-            Written::Refused(why) => {
-                say(&format!("pool {}: its ledger is refused: {why}", look.name));
-                Ok(Step::On)
-            }
+            Written::Refused(why) => Ok(Step::Refused(why)),
         }
     }
 
@@ -358,6 +397,12 @@ impl Lead {
             match landed {
                 Landed::Done(now) | Landed::Dropped(Some(now)) => self.known.fresh_enactment(*now),
                 Landed::Dropped(None) => {}
+                Landed::Refused(enactment, why) => {
+                    say(&format!(
+                        "pool {name}: enactment {enactment}: its answer is refused: {}",
+                        words(&why)
+                    ));
+                }
                 Landed::Failed(error) => failed = Some(error),
             }
         }

@@ -29,26 +29,30 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// What is known. Of enactments only those with claims on this pool.
+    /// What is known of who asks this pool: their enactments and Nodes.
     pub(super) fn known(index: &Index, pool: &PoolName) -> Self {
         let named = index.by_pool.get(pool).into_iter().flatten();
-        let enactments =
-            named.filter_map(|name| index.enactments.get(name)).map(|known| known.claims.clone());
+        let asking = named.filter_map(|name| index.enactments.get(name));
+        let enactments: Vec<Enactment> = asking.map(|known| known.claims.clone()).collect();
+        let node = |own: &Enactment| Some((own.node.clone(), index.nodes.get(&own.node)?.clone()));
+        Self { nodes: enactments.iter().filter_map(node).collect(), enactments, ..Self::default() }
+    }
+
+    /// All that is known.
+    pub(super) fn known_whole(index: &Index) -> Self {
         Self {
-            enactments: enactments.collect(),
+            enactments: index.enactments.values().map(|known| known.claims.clone()).collect(),
             nodes: index.nodes.clone(),
             uids: index.nodes.iter().map(|(name, known)| (name.clone(), known.uid.clone())).collect(),
             states: index.states.values().cloned().collect(),
             witnessed: index.witnessed.clone(),
-            unreadable: Vec::new(),
-            fresh: false,
+            ..Self::default()
         }
     }
 
-    /// What is known, of all enactments.
-    pub(super) fn known_whole(index: &Index) -> Self {
-        let enactments = index.enactments.values().map(|known| known.claims.clone()).collect();
-        Self { enactments, ..Self::known(index, &PoolName::new("")) }
+    /// The same, as far as it is about these.
+    pub(super) fn among(&self, enactments: Vec<Enactment>) -> Self {
+        Self { enactments, ..self.clone() }
     }
 
     /// What the API server says.

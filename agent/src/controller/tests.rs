@@ -129,3 +129,22 @@ async fn a_policy_goes_over_its_nodes() {
     assert_eq!(done["status"]["conditions"][0]["message"], "2/2 nodes successfully configured");
     assert!(done["status"]["unavailableNodes"].is_null(), "{done:#}");
 }
+
+/// One host's claim that the API server will not have in the ledger is left alone; all others are served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_claim_that_the_api_refuses_holds_nobody_else_up() {
+    let stage = Stage::refusing("node05").await;
+    for host in 0..8 {
+        stage.host(&format!("node{host:02}")).await;
+        stage.asks(&format!("node{host:02}"), "policy", "pool", "addr", &format!("id-{host}")).await;
+    }
+    // All at once, as soon as there is a pool.
+    stage.pool("pool", json!({"range": {"cidr": "10.0.0.0/24"}})).await;
+    let mut given = BTreeSet::new();
+    for host in [0, 1, 2, 3, 4, 6, 7] {
+        let own = stage.until_granted(&format!("node{host:02}"), "policy", "pool", "addr").await;
+        assert!(given.insert(own["ip"].as_str().unwrap().to_owned()), "{own} twice");
+    }
+    let pool = stage.until_pool("pool", "with seven", |pool| pool["status"]["allocated"] == 7).await;
+    assert!(!pool["status"]["allocations"].to_string().contains("node05"));
+}

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble};
-use crate::api::random;
+use crate::api::{guard, random};
 use crate::clock::{now, stamp};
 use crate::controller::ledger::{self, Written};
 use crate::records;
@@ -241,6 +241,11 @@ impl Agent {
             .flat_map(|(_, grant)| [Some(&grant.address.ip), grant.ipv6.as_ref().map(|second| &second.ip)])
             .flatten()
             .collect();
+        let capture = key.capture.as_str();
+        let is_last = claims.requests.keys().chain(claims.grants.keys()).all(|one| one == capture);
+        if is_last {
+            return json!({"ippool": {key.pool.as_str(): null}});
+        }
         let mut patch = asks(&key.slot(), None);
         patch["ippool"][key.pool.as_str()]["allocated"] = json!(left);
         patch
@@ -271,8 +276,47 @@ impl Agent {
         }
     }
 
+    /// Writes whole fields of an own enactment's status in place of what they were, if it is still what was read.
+    /// Whether it is written.
+    pub(super) async fn replace_status(
+        &self,
+        policy: &PolicyName,
+        fields: Vec<(&str, Value)>,
+    ) -> Result<bool, NodeError> {
+        let name = self.enactment_name(policy);
+        let Some(own) = self.objects.enactments.get(&name) else { return Ok(false) };
+        let mut writes = vec![
+            guard::same(&["metadata", "uid"], json!(own.uid())),
+            guard::same(&["metadata", "resourceVersion"], json!(own.resource_version())),
+        ];
+        if own.status.is_none() {
+            writes.push(guard::put(&["status"], json!({})));
+        }
+        writes.extend(fields.into_iter().map(|(field, value)| guard::put(&["status", field], value)));
+        let patch = Patch::Json::<()>(guard::patch(writes));
+        match self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await {
+            Ok(written) => {
+                self.objects.enactments.note(written);
+                Ok(true)
+            }
+            Err(error) => match trouble(&error) {
+                Trouble::Conflict | Trouble::NotFound => {
+                    self.reread(policy).await?;
+                    Ok(false)
+                }
+                // Overtaken, or against the rules: a look tells.
+                Trouble::Refused => {
+                    self.reread(policy).await?;
+                    let now = self.objects.enactments.get(&name).and_then(|now| now.resource_version());
+                    if now == own.resource_version() { Err(error.into()) } else { Ok(false) }
+                }
+                _ => Err(error.into()),
+            },
+        }
+    }
+
     /// What there is now, without waiting for the watch.
-    async fn reread(&self, policy: &PolicyName) -> Result<Whose, NodeError> {
+    pub(super) async fn reread(&self, policy: &PolicyName) -> Result<Whose, NodeError> {
         let name = self.enactment_name(policy);
         let Some(now) = optional(self.enactment_api().get(&name).await)? else {
             self.objects.enactments.forget(&name);
@@ -318,7 +362,7 @@ impl Agent {
 
 /// Whose an enactment is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
+pub(super) enum Whose {
     Ours,
     Another,
     Nobodys,

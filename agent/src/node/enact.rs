@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crds::names::annotation;
 use crds::names::enactment as names;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -17,10 +18,13 @@ use policy::state::default_port_vlans;
 use policy::template::{Rendered, render};
 use serde_json::{Value, json};
 
+use super::ask::AskApi;
 use super::journal::Enacted;
 use super::look::{Selected, captured};
 use super::{Agent, NodeError};
+use crate::api::error::whole;
 use crate::clock::{now, stamp};
+use crate::probe::{NoProbe, Probes, Which};
 use crate::records;
 use crate::telemetry::say;
 
@@ -97,8 +101,8 @@ impl Agent {
                     continue;
                 }
                 tried.retry_at = Some(now() + 5);
-                if let Err(error) = self.apply(desired).await {
-                    say(&format!("{}: policy {policy}: {error}", self.name));
+                if let Err(error) = self.apply(desired, self.probes.clone()).await {
+                    say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
                 }
                 return Ok(Did::Something);
             }
@@ -160,6 +164,9 @@ impl Agent {
             Ok(doc) => doc,
             Err(wrong) => return broken(wrong),
         };
+        if let Err(wrong) = self.probes_of(one) {
+            return broken(&wrong);
+        }
         if let Some(wrong) = self.ungranted(one) {
             return broken(&wrong);
         }
@@ -223,7 +230,7 @@ impl Agent {
             generation: status.policy_generation.unwrap_or_default(),
             standing: records::standing::read(&status.conditions),
             message: records::standing::message(&status.conditions).to_owned(),
-            attempts: attempts(status, generation),
+            attempts: attempts_of(status, generation),
         });
         let policy = one.object.status.as_ref();
         let same = tried.generation == generation && tried.desired == outlook.desired;
@@ -247,6 +254,18 @@ impl Agent {
         standing: Standing,
         message: &str,
     ) -> Result<bool, NodeError> {
+        self.say_attempt(one, outlook, standing, message, None).await
+    }
+
+    /// The same, and how many attempts have failed.
+    async fn say_attempt(
+        &self,
+        one: &Selected,
+        outlook: &Outlook,
+        standing: Standing,
+        message: &str,
+        attempts: Option<u32>,
+    ) -> Result<bool, NodeError> {
         let message = match standing {
             Standing::Pending => names::MESSAGE_LIMIT_REACHED.to_owned(),
             Standing::Available => names::MESSAGE_CONFIGURED.to_owned(),
@@ -256,30 +275,23 @@ impl Agent {
         };
         let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
         let conditions = records::standing::write(standing, &message, &before.conditions, &stamp());
-        let mut status = json!({
-            "policyGeneration": one.object.metadata.generation,
-            "policyUID": one.object.uid(),
-            "conditions": conditions,
-        });
+        let generation = one.object.metadata.generation.unwrap_or_default();
+        let mut fields = vec![
+            ("policyGeneration", json!(generation)),
+            ("policyUID", json!(one.object.uid())),
+            ("conditions", json!(conditions)),
+            // Of other generations nobody counts any more.
+            (
+                "retryCount",
+                json!({generation.to_string(): attempts.unwrap_or(attempts_of(&before, generation))}),
+            ),
+        ];
         if let Some(rendered) = &outlook.rendered {
-            status["desiredState"] = outlook.desired.clone();
             let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-            status["capturedStates"] = Value::Object(rendered.bindings.captured_states(&time));
-            if before.desired_state.as_ref() != Some(&outlook.desired) {
-                // A merge patch would keep fields of the old one.
-                return self.replace_desired(one, status).await;
-            }
+            fields.push(("desiredState", outlook.desired.clone()));
+            fields.push(("capturedStates", Value::Object(rendered.bindings.captured_states(&time))));
         }
-        self.write_status(&one.name, status).await
-    }
-
-    /// What was rendered before goes first: a merge patch leaves nothing out.
-    async fn replace_desired(&self, one: &Selected, status: Value) -> Result<bool, NodeError> {
-        let had = one.enactment.as_ref().and_then(|own| own.status.as_ref()?.desired_state.clone()).is_some();
-        if had && !self.write_status(&one.name, json!({"desiredState": null})).await? {
-            return Ok(false);
-        }
-        self.write_status(&one.name, status).await
+        self.replace_status(&one.name, fields).await
     }
 
     async fn bring_about(
@@ -295,7 +307,8 @@ impl Agent {
         // The status was written since it was read.
         let one = self.selected().into_iter().find(|again| again.name == one.name);
         let Some(one) = one else { return Ok(()) };
-        let done = self.apply(outlook.desired.clone()).await;
+        let probes = self.probes_of(&one).unwrap_or_else(|_| self.probes.clone());
+        let done = self.apply(outlook.desired.clone(), probes).await;
         self.observe().await?;
         let tried = self.tried.entry(one.name.clone()).or_default();
         tried.generation = view.generation;
@@ -319,6 +332,17 @@ impl Agent {
             }
             Err(error) => self.failed(&one, &outlook, view, &error).await,
         }
+    }
+
+    /// Which probes a change by this policy must pass: the agent's, or those that the policy names.
+    fn probes_of(&self, one: &Selected) -> Result<Probes, String> {
+        let Some(named) = one.object.annotations().get(annotation::PROBES) else {
+            return Ok(self.probes.clone());
+        };
+        let Which(which) = named
+            .parse()
+            .map_err(|wrong: NoProbe| format!("metadata.annotations[{}]: {wrong}", annotation::PROBES))?;
+        Ok(Probes { which, ..self.probes.clone() })
     }
 
     /// Journals a state that is good, with the addresses that it must not be applied without.
@@ -359,38 +383,22 @@ impl Agent {
                 (Standing::Failing, why)
             }
         };
-        let counted = json!({"retryCount": {view.generation.to_string(): attempts}});
-        if self.write_status(&one.name, counted).await? {
-            let again = self.selected().into_iter().find(|again| again.name == one.name);
-            if let Some(one) = again {
-                self.say_standing(&one, outlook, standing, &message).await?;
-            }
-        }
+        self.say_attempt(one, outlook, standing, &message, Some(attempts)).await?;
         Ok(())
     }
 
-    async fn apply(&mut self, desired: Value) -> Result<Plan, super::HostError> {
+    async fn apply(&mut self, desired: Value, probes: Probes) -> Result<Plan, super::HostError> {
         let stopping = self.stopping.clone();
-        let done =
-            self.kernel.apply(desired, move || stopping.load(std::sync::atomic::Ordering::SeqCst)).await;
+        let stop = move || stopping.load(std::sync::atomic::Ordering::SeqCst);
+        let api = AskApi::new(self.client.clone(), self.name.to_string());
+        let done = self.kernel.apply(desired, probes, api, stop).await;
         // Our own doing is seen without waiting to be told.
         self.woken.kernel();
         done
     }
 }
 
-/// An error with all that led to it.
-fn whole(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
-}
-
-fn attempts(status: &crds::NodeNetworkConfigurationEnactmentStatus, generation: i64) -> u32 {
+fn attempts_of(status: &crds::NodeNetworkConfigurationEnactmentStatus, generation: i64) -> u32 {
     status.retry_count.get(&generation.to_string()).copied().unwrap_or_default().unsigned_abs()
 }
 

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use policy::plan::{Plan, Step};
+use policy::state::{Address, AddressProtocol, IfName};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
@@ -18,7 +19,8 @@ use crate::metrics::stages::Stages;
 use crate::netlink::Observation;
 use crate::netlink::monitor::{Heard, Monitor};
 use crate::netns::{Identity, Namespace, NetnsError};
-use crate::transaction::{self, ApplyError, Manner};
+use crate::probe::{self, Probes, Watch};
+use crate::transaction::{self, ApplyError, Event, Manner};
 
 type Job = Box<dyn FnOnce(&mut Live) + Send>;
 
@@ -34,6 +36,8 @@ pub enum HostError {
     Kernel(#[from] KernelError),
     #[error("{0}")]
     Apply(#[from] ApplyError),
+    #[error("can't mark addresses as pooled: {0}")]
+    Mark(String),
     #[error("can't take addresses off: {0}")]
     Remove(String),
     #[error("the thread that works on the kernel has died")]
@@ -102,19 +106,23 @@ impl Kernel {
         self.ask(|live| Ok(live.observe()?)).await
     }
 
-    /// Brings about a document, or leaves the host as it was.
+    /// Brings about a document, or leaves the host as it was; also where something that worked no longer does.
     pub(super) async fn apply(
         &self,
         desired: Value,
+        probes: Probes,
+        api: impl probe::Api + 'static,
         stop: impl Fn() -> bool + Send + 'static,
     ) -> Result<Plan, HostError> {
         let state_dir = self.state_dir.clone();
         self.ask(move |live| {
             let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
             let manner = Manner { verify: true, patience: Duration::from_secs(10) };
+            let mut watch = Watch::new(probes, &api);
             let mut stages = Stages::begin();
+            let tell = &mut |event: Event<'_>| stages.told(&event);
             let done =
-                transaction::apply(live, &store, &desired, manner, &mut |event| stages.told(&event), &stop);
+                transaction::apply_watched(live, &store, &desired, manner, Some(&mut watch), tell, &stop);
             stages.end();
             Ok(done?)
         })
@@ -129,7 +137,33 @@ impl Kernel {
 
     /// What a change that was cut off left is put right.
     pub(super) async fn recover(&self) -> Result<(), HostError> {
-        self.apply(serde_json::json!({}), || false).await.map(drop)
+        let state_dir = self.state_dir.clone();
+        self.ask(move |live| {
+            let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
+            let manner = Manner { verify: true, patience: Duration::from_secs(10) };
+            let nothing = serde_json::json!({});
+            transaction::apply(live, &store, &nothing, manner, &mut |_| {}, &|| false)?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Puts Berth's mark on these addresses, as far as they are there without it. Kernels before 5.18 have no place for
+    /// one.
+    pub(super) async fn mark(&self, ips: BTreeSet<IpAddr>) -> Result<(), HostError> {
+        self.ask(move |live| {
+            let seen = live.observe()?;
+            let mut steps = Vec::new();
+            for (link, address) in placed(&seen).filter(|(_, address)| ips.contains(&address.ip)) {
+                if address.protocol != Some(AddressProtocol::BERTH) && !address.is_dynamic() {
+                    let address = Address { protocol: Some(AddressProtocol::BERTH), ..address.clone() };
+                    steps.push(Step::ReplaceAddress { link: link.clone(), address });
+                }
+            }
+            live.apply(&steps, &mut |_| true).map_err(|failed| HostError::Mark(failed.to_string()))?;
+            Ok(())
+        })
+        .await
     }
 
     /// Takes these addresses off whatever link has them.
@@ -138,20 +172,24 @@ impl Kernel {
             // One at a time: a primary may take its secondaries along.
             loop {
                 let seen = live.observe()?;
-                let all = seen.state.links.values().flat_map(|link| {
-                    let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
-                    addresses.map(move |address| (link, address))
-                });
-                let Some((link, address)) = all.into_iter().find(|(_, address)| ips.contains(&address.ip))
+                let Some((link, address)) = placed(&seen).find(|(_, address)| ips.contains(&address.ip))
                 else {
                     return Ok(());
                 };
-                let step = Step::DeleteAddress { link: link.name.clone(), address: address.clone() };
+                let step = Step::DeleteAddress { link: link.clone(), address: address.clone() };
                 live.apply(&[step], &mut |_| true).map_err(|failed| HostError::Remove(failed.to_string()))?;
             }
         })
         .await
     }
+}
+
+/// Every address, with its link.
+pub(super) fn placed(seen: &Observation) -> impl Iterator<Item = (&IfName, &Address)> {
+    seen.state.links.values().flat_map(|link| {
+        let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
+        addresses.map(move |address| (&link.name, address))
+    })
 }
 
 /// Tells of changes until nobody works on this kernel any more.

@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 use policy::capture::{Grants, read_cached};
 use policy::claim::{ClaimKey, Enactment, NodeSeen, Phase, PolicyName};
+use policy::state::{Address, AddressProtocol};
 use policy::template::{PolicyDoc, render};
 use serde_json::Value;
 
@@ -64,7 +65,7 @@ impl Agent {
         };
         let matches = |object: &NodeNetworkConfigurationPolicy| {
             object.metadata.deletion_timestamp.is_none()
-                && object.spec.node_selector.iter().all(|(key, value)| node.labels().get(key) == Some(value))
+                && crate::controller::policies::selects(object, node.labels())
         };
         let taken = |object: &NodeNetworkConfigurationPolicy| {
             let until = self.taken.get(&PolicyName::new(object.name_any()));
@@ -145,7 +146,7 @@ impl Agent {
             .collect()
     }
 
-    /// Pooled addresses on the NICs: those that the journal or an own enactment knows of.
+    /// Pooled addresses on the NICs: those that the journal or an own enactment knows of, or that have Berth's mark.
     pub(super) fn pooled(&self, enactments: &BTreeMap<PolicyName, Enactment>) -> BTreeSet<IpAddr> {
         let journalled = self.host.journal.values().filter_map(|record| match &record.phase {
             Phase::Holding(lease) | Phase::Parked(lease) => Some(lease.clone()),
@@ -158,7 +159,10 @@ impl Agent {
             granted.into_iter().chain(held)
         });
         let known: BTreeSet<IpAddr> = journalled.chain(said).flat_map(|lease| lease.ips).collect();
-        self.addresses().intersection(&known).copied().collect()
+        let pooled = |address: &&Address| {
+            known.contains(&address.ip) || address.protocol == Some(AddressProtocol::BERTH)
+        };
+        self.addresses().filter(pooled).map(|address| address.ip).collect()
     }
 }
 

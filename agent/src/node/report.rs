@@ -1,14 +1,16 @@
 //! The NodeNetworkState: what this host's network looks like, and which pooled addresses it has or is about to use.
 //!
 //! Filtered as kubernetes-nmstate does, so that what nobody manages and what changes by itself is no news. At most
-//! [`LARGEST`]: routes go first, then interfaces without addresses; addresses are never left out, since whoever gives
-//! addresses relies on what is shown. Cost: one write when something changed.
+//! [`LARGEST`]: routes go first, then interfaces without addresses, and a condition says so; addresses are never left out,
+//! since whoever gives addresses relies on what is shown. Cost: one write when something changed.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use crds::names::condition::{AVAILABLE, TRUE};
 use crds::names::label;
-use crds::{NodeNetworkState, NodeNetworkStateStatus};
+use crds::names::state::REPORT_SHORTENED;
+use crds::{Condition, NodeNetworkState, NodeNetworkStateStatus};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use policy::claim::{HostState, NodeUid, Stamp};
@@ -19,6 +21,7 @@ use crate::api::error::{Trouble, optional, trouble};
 use crate::api::random;
 use crate::clock::stamp;
 use crate::records;
+use crate::records::condition::renewed;
 
 /// Well below what an API server takes.
 const LARGEST: usize = 1 << 20;
@@ -34,7 +37,7 @@ impl Agent {
     pub(super) fn is_reported(&self) -> bool {
         let state = self.objects.state.get(self.name.as_str());
         let reported = state.and_then(|state| state.status.clone()?.current_state);
-        reported.is_some_and(|reported| reported == filtered(self.current()))
+        reported.is_some_and(|reported| reported == filtered(self.current()).state)
     }
 
     /// Writes the report. Whether it was written: not if somebody else wrote first.
@@ -83,8 +86,11 @@ impl Agent {
         else {
             return Ok(false);
         };
+        let Report { state: current, left_out } = filtered(self.current());
+        let before_status = before.status.clone().unwrap_or_default();
         let status = NodeNetworkStateStatus {
-            current_state: Some(filtered(self.current())),
+            current_state: Some(current),
+            conditions: complete(&left_out, &before_status.conditions),
             last_successful_update_time: Some(stamp()),
             handler_nmstate_version: Some(format!("berth {}", env!("CARGO_PKG_VERSION"))),
             ..status
@@ -110,8 +116,24 @@ impl Agent {
     }
 }
 
+/// Where something had to be left out, that is said; where not, there is nothing to say.
+fn complete(left_out: &str, before: &[Condition]) -> Vec<Condition> {
+    if left_out.is_empty() {
+        return Vec::new();
+    }
+    let message = format!("left out, for the report would be over {} KiB: {left_out}", LARGEST >> 10);
+    vec![renewed(AVAILABLE, TRUE, REPORT_SHORTENED, message, before, &stamp())]
+}
+
+/// What is reported of a host.
+struct Report {
+    state: Value,
+    /// What would have made it too long, in words; empty where nothing is missing.
+    left_out: String,
+}
+
 /// What of a host's state is reported.
-fn filtered(state: &Value) -> Value {
+fn filtered(state: &Value) -> Report {
     let interfaces: Vec<Value> = state["interfaces"]
         .as_array()
         .into_iter()
@@ -124,44 +146,74 @@ fn filtered(state: &Value) -> Value {
     let routes = |which: &str| -> Vec<Value> {
         state["routes"][which].as_array().into_iter().flatten().filter(kept).cloned().collect()
     };
-    let mut report = json!({
+    let report = json!({
         "interfaces": interfaces,
         "routes": {"running": routes("running"), "config": routes("config")},
         "dns-resolver": state["dns-resolver"],
     });
-    if report.to_string().len() > LARGEST {
+    shortened(report, LARGEST)
+}
+
+/// At most so many bytes, as far as that can be without leaving an address out.
+fn shortened(mut report: Value, largest: usize) -> Report {
+    let is_too_long = |report: &Value| report.to_string().len() > largest;
+    let mut left_out = Vec::new();
+    if is_too_long(&report) {
+        let routes = report["routes"]["running"].as_array().map_or(0, Vec::len);
         report["routes"] = json!({"running": [], "config": []});
+        left_out.push(counted(routes, "route"));
     }
-    if report.to_string().len() > LARGEST {
-        let has_address = |interface: &Value| {
-            ["ipv4", "ipv6"].iter().any(|family| {
-                interface[family]["address"].as_array().is_some_and(|addresses| !addresses.is_empty())
-            })
-        };
-        if let Some(interfaces) = report["interfaces"].as_array_mut() {
-            interfaces.retain(has_address);
+    if is_too_long(&report)
+        && let Some(interfaces) = report["interfaces"].as_array_mut()
+    {
+        let before = interfaces.len();
+        interfaces.retain(has_address);
+        left_out.push(format!("{} without addresses", counted(before - interfaces.len(), "interface")));
+    }
+    if is_too_long(&report) {
+        for interface in report["interfaces"].as_array_mut().into_iter().flatten() {
+            *interface = bare(interface);
+        }
+        left_out.push("all of interfaces but their addresses".to_owned());
+    }
+    Report { state: report, left_out: left_out.join(", ") }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn has_address(interface: &Value) -> bool {
+    ["ipv4", "ipv6"]
+        .iter()
+        .any(|family| interface[family]["address"].as_array().is_some_and(|addresses| !addresses.is_empty()))
+}
+
+/// Who it is, and its addresses.
+fn bare(interface: &Value) -> Value {
+    let mut bare = json!({});
+    for field in ["name", "type", "state", "ipv4", "ipv6"] {
+        if let Some(value) = interface.get(field) {
+            bare[field] = value.clone();
         }
     }
-    report
+    bare
 }
 
 /// Timers and lifetimes run by themselves: no news.
 fn without_passing(mut interface: Value) -> Value {
-    if let Some(options) = interface["bridge"]["options"].as_object_mut() {
+    if let Some(options) = interface.pointer_mut("/bridge/options").and_then(Value::as_object_mut) {
         options.retain(|name, _| name != "gc-timer" && name != "hello-timer");
     }
     for family in ["ipv4", "ipv6"] {
-        if let Some(addresses) = interface.get_mut(family).and_then(|family| family["address"].as_array_mut())
-        {
-            for address in addresses.iter_mut().filter_map(Value::as_object_mut) {
-                address.retain(|field, _| field != "preferred-life-time" && field != "valid-life-time");
-            }
+        let addresses = interface.get_mut(family).and_then(|family| family.get_mut("address"));
+        let addresses = addresses.and_then(Value::as_array_mut).into_iter().flatten();
+        for address in addresses.filter_map(Value::as_object_mut) {
+            address.retain(|field, _| field != "preferred-life-time" && field != "valid-life-time");
         }
-    }
-    if interface["bridge"].is_null()
-        && let Some(fields) = interface.as_object_mut()
-    {
-        fields.shift_remove("bridge");
     }
     interface
 }
+
+#[cfg(test)]
+mod tests;

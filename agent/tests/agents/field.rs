@@ -1,18 +1,25 @@
 //! An API and a controller in this process, and hosts: namespaces with cards, each with an agent.
 
 use std::fmt::Debug;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agent::node::{Agent, Settings};
+use agent::api::lease::Election;
+use agent::netlink::Netlink;
+use agent::netns::Namespace;
+use agent::node::{Agent, Registration, Settings};
+use agent::probe::Probes;
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use hyper::http::Request;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use policy::state::{Address, AddressProtocol};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
@@ -38,6 +45,32 @@ pub(crate) struct Host {
     netns: String,
     state_dir: PathBuf,
     agent: Option<Working>,
+    /// Whether its agent registers its Node, as one without a kubelet does.
+    pub(crate) registers: bool,
+}
+
+/// A namespace with a gateway; gone with it.
+pub(crate) struct Gateway {
+    netns: String,
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
+    }
+}
+
+/// Hears of every IPv4 address that comes to a host or goes, into a file.
+pub(crate) struct Listener {
+    process: std::process::Child,
+    heard: PathBuf,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// How to end an agent, and when it has.
@@ -80,12 +113,42 @@ fn interface(name: &str, capture: &str) -> Value {
     ]}})
 }
 
+fn lead(client: &Client) -> JoinHandle<()> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let identity = format!("field-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let election = Election::new(client, "default", crds::names::lease::CONTROLLER, &identity);
+    let client = client.clone();
+    tokio::spawn(async move { election.lead(|| controller::lead(client.clone())).await })
+}
+
 impl Field {
     pub(crate) async fn new() -> Self {
         let api = embedded::Api::in_memory();
         let client = api.client();
-        let controller = tokio::spawn(controller::lead(client.clone()));
+        let controller = lead(&client);
         Self { api, client, controller }
+    }
+
+    /// The controller is gone, without a word, and its Lease has run out. What it was about to do is left undone.
+    pub(crate) async fn lose_controller(&mut self) {
+        self.controller.abort();
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
+        let long_ago = json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z"}});
+        let name = crds::names::lease::CONTROLLER;
+        leases.patch(name, &PatchParams::default(), &Patch::Merge(long_ago)).await.expect("a Lease");
+    }
+
+    /// Somebody holds the controller's Lease, for ever, and does nothing.
+    pub(crate) async fn lease_for_ever(&self) {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
+        let always = json!({"spec": {"renewTime": "2999-01-01T00:00:00.000000Z", "holderIdentity": "idle"}});
+        let name = crds::names::lease::CONTROLLER;
+        leases.patch(name, &PatchParams::default(), &Patch::Merge(always)).await.expect("a Lease");
+    }
+
+    /// Another controller.
+    pub(crate) fn find_controller(&mut self) {
+        self.controller = lead(&self.client);
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -109,9 +172,31 @@ impl Field {
         Client::new(service, "default")
     }
 
+    /// The API, but for this host's Node, which is not to be had while this card has this address.
+    pub(crate) fn client_lost_with(&self, host: &Host, card: &str, ip: &str) -> Client {
+        let (api, netns, node) = (self.api.clone(), host.netns.clone(), format!("/nodes/{}", host.name));
+        let (card, ip) = (card.to_owned(), ip.to_owned());
+        let service = tower::service_fn(move |mut request: Request<kube::client::Body>| {
+            let api = api.clone();
+            let shows = || run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
+            if request.uri().path().ends_with(&node) && shows().contains(&ip) {
+                *request.uri_mut() = "/nowhere".parse().expect("a path");
+            }
+            api.oneshot(request)
+        });
+        Client::new(service, "default")
+    }
+
     pub(crate) async fn label(&self, host: &Host, key: &str, value: &str) {
         let label = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
         self.api::<Node>().patch(&host.name, &PatchParams::default(), &label).await.expect("a label");
+    }
+
+    /// The Node's UID, once there is one that is not this.
+    pub(crate) async fn until_node_is_another(&self, host: &Host, uid: &str) -> String {
+        let another = |node: &Value| node["metadata"]["uid"] != uid;
+        let node = self.until::<Node>(&host.name, "another", another).await;
+        node["metadata"]["uid"].as_str().expect("a UID").to_owned()
     }
 
     /// The Node is deleted; its host and its agent go on.
@@ -154,6 +239,11 @@ impl Field {
             .await;
     }
 
+    pub(crate) async fn policy_with(&self, name: &str, annotations: Value, spec: Value) {
+        let metadata = json!({"name": name, "annotations": annotations});
+        self.create::<NodeNetworkConfigurationPolicy>(json!({"metadata": metadata, "spec": spec})).await;
+    }
+
     pub(crate) async fn delete_policy(&self, name: &str) {
         let api = self.api::<NodeNetworkConfigurationPolicy>();
         api.delete(name, &DeleteParams::default()).await.expect("it goes");
@@ -166,7 +256,7 @@ impl Field {
         run(Command::new("ip").args(["netns", "add", &netns]));
         let state_dir = std::env::temp_dir().join(&netns);
         std::fs::create_dir_all(&state_dir).expect("a folder");
-        let mut host = Host { name: name.to_owned(), netns, state_dir, agent: None };
+        let mut host = Host { name: name.to_owned(), netns, state_dir, agent: None, registers: false };
         host.ip("link set lo up");
         for card in 0..cards {
             host.ip(&format!("link add eth{card} type veth peer name far{card}"));
@@ -246,6 +336,17 @@ impl Field {
         self.until::<NodeNetworkConfigurationEnactment>(&name, condition, holds).await
     }
 
+    pub(crate) async fn until_enactment(
+        &self,
+        host: &Host,
+        policy: &str,
+        what: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let name = crds::names::enactment_name(&host.name, policy);
+        self.until::<NodeNetworkConfigurationEnactment>(&name, what, holds).await
+    }
+
     pub(crate) async fn until_no_enactment(&self, host: &Host, policy: &str) {
         let name = crds::names::enactment_name(&host.name, policy);
         let api = self.api::<NodeNetworkConfigurationEnactment>();
@@ -267,7 +368,9 @@ impl Host {
             node: self.name.clone(),
             namespace: self.netns.parse().expect("a name"),
             state_dir: self.state_dir.clone(),
-            register: None,
+            register: self.registers.then(Registration::default),
+            lease_namespace: "default".to_owned(),
+            probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
         }
     }
 
@@ -284,6 +387,64 @@ impl Host {
         let text =
             |one: &Value| format!("{}/{}", one["local"].as_str().unwrap_or_default(), one["prefixlen"]);
         addresses.iter().map(text).collect()
+    }
+
+    /// Addresses of a card that have Berth's mark. (iproute2 shows it since 6.2.)
+    pub(crate) fn marked(&self, card: &str) -> Vec<IpAddr> {
+        let namespace: Namespace = self.netns.parse().expect("a name");
+        let seen = namespace.inside(|| Netlink::open().expect("netlink").observe().expect("a state"));
+        let seen = seen.expect("inside");
+        let link = seen.state.link(card).expect("a card");
+        let marked = |address: &&Address| address.protocol == Some(AddressProtocol::BERTH);
+        link.ipv4.addresses.iter().filter(marked).map(|address| address.ip).collect()
+    }
+
+    /// Somebody at the other end of a card, who has this address and answers.
+    pub(crate) fn gateway(&self, card: &str, ip: &str) -> Gateway {
+        let netns = format!("{}-gw", self.netns);
+        run(Command::new("ip").args(["netns", "add", &netns]));
+        let far = card.replace("eth", "far");
+        self.ip(&format!("link set {far} netns {netns}"));
+        let gateway = Gateway { netns };
+        for line in [format!("addr add {ip}/24 dev {far}"), format!("link set {far} up")] {
+            run(Command::new("ip").args(["-n", &gateway.netns]).args(line.split_whitespace()));
+        }
+        gateway
+    }
+
+    /// The disk is lost.
+    pub(crate) fn lose_journal(&self) {
+        std::fs::remove_dir_all(&self.state_dir).expect("a folder");
+        std::fs::create_dir_all(&self.state_dir).expect("a folder");
+    }
+
+    /// Listens from now on.
+    pub(crate) async fn listen(&self) -> Listener {
+        let heard = self.state_dir.join("heard");
+        let file = std::fs::File::create(&heard).expect("a file");
+        let mut command = Command::new("ip");
+        command.args(["-n", &self.netns, "-o", "-4", "monitor", "address"]).stdout(file);
+        let listener = Listener { process: command.spawn().expect("ip monitor"), heard };
+        self.mark(&listener, "192.0.2.1").await;
+        listener
+    }
+
+    /// The addresses that a card has lost since.
+    pub(crate) async fn lost(&self, listener: &Listener, card: &str) -> Vec<String> {
+        self.mark(listener, "192.0.2.2").await;
+        let heard = std::fs::read_to_string(&listener.heard).expect("a file");
+        let lost = heard.lines().filter(|line| line.starts_with("Deleted") && line.contains(card));
+        lost.map(str::to_owned).collect()
+    }
+
+    /// What was before this address came is heard by the time that it is heard.
+    async fn mark(&self, listener: &Listener, ip: &str) {
+        let heard = || std::fs::read_to_string(&listener.heard).unwrap_or_default().contains(ip);
+        self.wait_until("heard", || {
+            self.ip(&format!("addr replace {ip}/32 dev lo valid_lft 1000 preferred_lft 1000"));
+            heard()
+        })
+        .await;
     }
 
     /// Ends the agent; the host stays.

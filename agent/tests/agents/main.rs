@@ -1,6 +1,9 @@
 //! Agents on real namespaces and cards, with the embedded API and the controller. Needs root.
 
+mod alone;
 mod field;
+mod nodes;
+mod probes;
 mod told;
 
 use std::collections::BTreeSet;

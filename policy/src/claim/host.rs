@@ -197,6 +197,15 @@ impl Host {
         Self { journal: self.journal.clone(), memory: Memory::default() }
     }
 
+    /// What is held, and so belongs on the NIC.
+    pub fn held(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        let leases = self.journal.values().filter_map(|record| match &record.phase {
+            Phase::Holding(lease) => Some(lease),
+            Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,
+        });
+        leases.flat_map(|lease| lease.ips.iter().copied())
+    }
+
     /// The next thing to do; `None`: nothing until something changes or a server answers.
     pub fn next(&self, seen: &Seen<'_>) -> Option<Action> {
         match seen.node {
@@ -234,13 +243,9 @@ impl Host {
 
     /// The NodeNetworkState shows what is on NICs, journalled or announced, from the start of the process on.
     fn report(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
-        let journalled = self.journal.values().filter_map(|record| match &record.phase {
-            Phase::Holding(lease) => Some(lease),
-            _ => None,
-        });
         let announced = self.memory.announced.iter().filter(|(key, lease)| is_granted(key, lease, seen, uid));
-        let known = journalled.chain(announced.map(|(_, lease)| lease)).flat_map(|lease| lease.ips.iter());
-        let shows: BTreeSet<IpAddr> = seen.nic.iter().chain(known).copied().collect();
+        let announced = announced.flat_map(|(_, lease)| lease.ips.iter().copied());
+        let shows: BTreeSet<IpAddr> = seen.nic.iter().copied().chain(self.held()).chain(announced).collect();
         let said = seen.state.is_some_and(|state| state.node_uid == *uid && state.shows == shows);
         let due = !self.memory.reported || seen.refresh || !said;
         due.then(|| Action::Report { node_uid: uid.clone(), shows })
@@ -253,10 +258,7 @@ impl Host {
     }
 
     fn knows(&self, ip: IpAddr, seen: &Seen<'_>, uid: &NodeUid) -> bool {
-        let journalled = self
-            .journal
-            .values()
-            .any(|record| matches!(&record.phase, Phase::Holding(lease) if lease.ips.contains(&ip)));
+        let journalled = self.held().any(|held| held == ip);
         let own = seen.enactments.values().filter(|enactment| enactment.node_uid == *uid);
         journalled
             || own.flat_map(|enactment| enactment.slots.values()).any(|slot| {

@@ -83,6 +83,30 @@ pub struct Slot {
     pub refused: Option<Refusal>,
 }
 
+impl Slot {
+    /// The request, if no server of claims has answered it yet.
+    pub fn unanswered(&self) -> Option<&Request> {
+        let request = self.request.as_ref()?;
+        let declined = |grant: &Grant| grant.lease.ips.iter().any(|ip| request.declined.contains_key(ip));
+        let granted = |grant: &Grant| request.want && grant.id == request.id && !declined(grant);
+        let refused = |refusal: &Refusal| {
+            refusal.id == request.id && (refusal.reason == RefusalReason::Released) != request.want
+        };
+        let answered = self.grant.as_ref().is_some_and(granted) || self.refused.as_ref().is_some_and(refused);
+        (!answered).then_some(request)
+    }
+
+    /// The request, if it is refused for something that may pass: no address is free, or there is no such pool.
+    pub fn refused_for_now(&self) -> Option<&Request> {
+        let request = self.request.as_ref().filter(|request| request.want)?;
+        let passes = |refusal: &&Refusal| {
+            matches!(refusal.reason, RefusalReason::NoAddress | RefusalReason::NoSuchPool)
+        };
+        let refusal = self.refused.as_ref().filter(passes)?;
+        (refusal.id == request.id).then_some(request)
+    }
+}
+
 /// An enactment as far as claims are concerned.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Enactment {

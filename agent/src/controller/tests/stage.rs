@@ -3,13 +3,17 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use bytes::Bytes;
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use http_body_util::{BodyExt, Full};
+use hyper::http::{Request, Response};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt};
 use policy::rollout::Standing;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tower::ServiceExt;
 
 use crate::{embedded, records};
 
@@ -28,6 +32,35 @@ impl Stage {
     pub(super) async fn new() -> Self {
         let client = embedded::Api::in_memory().client();
         let controller = tokio::spawn(crate::controller::lead(client.clone()));
+        Self { client, controller }
+    }
+
+    /// An API server whose rules refuse whatever of the controller's writes to pools has this word, as an admission
+    /// policy may.
+    pub(super) async fn refusing(word: &'static str) -> Self {
+        let api = embedded::Api::in_memory();
+        let client = api.client();
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let api = api.clone();
+            async move {
+                let (parts, body) = request.into_parts();
+                let body = body.collect().await.expect("a body").to_bytes();
+                let pools = parts.uri.path().contains("nodeippools");
+                if pools && String::from_utf8_lossy(&body).contains(word) {
+                    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 422,
+                        "reason": "Invalid", "message": format!("no {word} here")});
+                    let refused = Response::builder().status(422).header("content-type", "application/json");
+                    let body = Full::new(Bytes::from(status.to_string())).map_err(tower::BoxError::from);
+                    return Ok(refused.body(body.boxed_unsync()).expect("an answer"));
+                }
+                let answer = api.oneshot(Request::from_parts(parts, kube::client::Body::from(body))).await?;
+                Ok::<_, tower::BoxError>(
+                    answer.map(|body| body.map_err(tower::BoxError::from).boxed_unsync()),
+                )
+            }
+        });
+        let strict = Client::new(service, "default");
+        let controller = tokio::spawn(crate::controller::lead(strict));
         Self { client, controller }
     }
 

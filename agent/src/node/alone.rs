@@ -1,0 +1,337 @@
+//! Where nobody leads: an agent answers its own claims, and moves its own policies' rollouts on.
+//!
+//! What a leader would do and has not done is a [`Need`]. After a moment's grace the Lease is read; if nobody has it the
+//! agent does it itself, by the leader's own code and under the same guards. A claim that a leader leaves without an answer
+//! is the agent's own after [`UNSERVED`]. Overtaken by others, it tries again for as long as the need lasts, after ever
+//! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
+//! back, ending a hold; those need a leader.
+//!
+//! Costs: nothing where a leader answers within the grace. Alone, a claim is one read of its pool, one of its enactment and
+//! two writes, and the list of all pools once a minute; a change of standing is three lists and one write of the policy.
+
+mod needs;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkState};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Node;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+use policy::claim::{self, Answer, Asked, Enactment, NodeName, NodeUid, PolicyName, PoolName};
+use policy::pool::{Barred, Pool};
+use policy::rollout::Standing;
+
+use super::{Agent, NodeError};
+use crate::api::error::{Trouble, optional, trouble, words};
+use crate::api::lease;
+use crate::clock::now;
+use crate::controller::answers::{self, Landed};
+use crate::controller::known::{EnactmentKnown, NodeKnown};
+use crate::controller::ledger::{self, Written};
+use crate::controller::policies::{self, Rolled};
+use crate::telemetry::say;
+use crate::{api, records};
+use needs::{Came, Need, Needs, Turn};
+
+/// How long what was read of the Lease is good for.
+const LEASE_READ: Duration = Duration::from_secs(5);
+/// How long what was read of other pools' ranges is good for.
+const POOLS_READ: Duration = Duration::from_secs(60);
+
+/// What one look came to.
+pub(super) enum Did {
+    Something,
+    Nothing { again: Option<Duration> },
+}
+
+/// What is known of who else could do it.
+pub(super) struct Alone {
+    /// Where the controller's Lease is.
+    namespace: String,
+    lead: Option<(bool, Instant)>,
+    needs: Needs,
+    /// What the rollouts were last told of this host.
+    rolled: BTreeMap<PolicyName, (i64, Standing)>,
+    ranges: Option<(BTreeMap<PoolName, Pool>, Instant)>,
+    /// Rights that are lacking, said once.
+    lacks: BTreeSet<&'static str>,
+}
+
+impl Alone {
+    pub(super) fn new(namespace: String) -> Self {
+        Self {
+            namespace,
+            lead: None,
+            needs: Needs::default(),
+            rolled: BTreeMap::new(),
+            ranges: None,
+            lacks: BTreeSet::new(),
+        }
+    }
+
+    fn knows_lead(&self) -> Option<bool> {
+        self.lead.filter(|(_, at)| at.elapsed() < LEASE_READ).map(|(leads, _)| leads)
+    }
+
+    fn lacks(&mut self, what: &'static str, error: &kube::Error) {
+        if self.lacks.insert(what) {
+            say(&format!("without a controller this agent would need the right to {what}: {}", words(error)));
+        }
+    }
+}
+
+impl Agent {
+    /// Does the next thing that a leader has left undone, if it is this agent's turn.
+    pub(super) async fn alone(&mut self) -> Result<Did, NodeError> {
+        let Some(uid) = self.objects.node.get(self.name.as_str()).and_then(|node| node.uid()) else {
+            return Ok(Did::Nothing { again: None });
+        };
+        let uid = NodeUid::new(uid);
+        let needs = self.needs(&uid);
+        let known = self.alone.knows_lead();
+        self.alone.needs.are(needs, known == Some(false), Instant::now());
+        let Some(need) = self.alone.needs.due(Instant::now()) else {
+            return Ok(Did::Nothing { again: self.alone.needs.again(Instant::now()) });
+        };
+        let leads = match known {
+            Some(leads) => leads,
+            None => self.is_led().await?,
+        };
+        let came = match self.alone.needs.turn(&need, leads, Instant::now()) {
+            Turn::Theirs => Came::Theirs,
+            Turn::Ours => match &need {
+                Need::Answer { pool, .. } | Need::Room { pool, .. } => {
+                    let pool = pool.clone();
+                    self.serve(&pool, &uid).await?
+                }
+                Need::Slot { policy, .. } | Need::Count { policy, .. } => self.roll(policy).await?,
+            },
+        };
+        if let Need::Count { policy, generation, standing } = &need
+            && !matches!(came, Came::Overtaken)
+        {
+            self.alone.rolled.insert(policy.clone(), (*generation, *standing));
+        }
+        self.alone.needs.came(&need, &came, Instant::now());
+        Ok(match came {
+            Came::Done => Did::Something,
+            Came::Theirs | Came::Overtaken | Came::Nothing => {
+                Did::Nothing { again: self.alone.needs.again(Instant::now()) }
+            }
+        })
+    }
+
+    /// What of this host's waits for a leader.
+    fn needs(&mut self, uid: &NodeUid) -> BTreeSet<Need> {
+        let mut needs = BTreeSet::new();
+        let own = self.enactments();
+        for enactment in own.values().filter(|own| own.node_uid == *uid) {
+            for (key, slot) in &enactment.slots {
+                let (policy, pool) = (enactment.policy.clone(), key.pool.clone());
+                if let Some(request) = slot.unanswered() {
+                    needs.insert(Need::Answer { policy, pool, id: request.id.clone() });
+                } else if let Some(request) = slot.refused_for_now() {
+                    needs.insert(Need::Room { policy, pool, id: request.id.clone() });
+                }
+            }
+        }
+        let selected = self.selected();
+        self.alone.rolled.retain(|policy, _| selected.iter().any(|one| one.name == *policy));
+        for one in selected {
+            let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+            let Some(status) = status.filter(|status| status.policy_uid == one.object.uid()) else {
+                continue;
+            };
+            let standing = records::standing::read(&status.conditions);
+            let generation = status.policy_generation.unwrap_or_default();
+            let slots = one.object.status.as_ref().map(|status| &status.unavailable_nodes);
+            let has_slot = slots.is_some_and(|slots| slots.contains_key(self.name.as_str()));
+            if standing == Standing::Pending && !has_slot {
+                needs.insert(Need::Slot { policy: one.name, generation });
+            } else if self.alone.rolled.get(&one.name) != Some(&(generation, standing)) {
+                needs.insert(Need::Count { policy: one.name, generation, standing });
+            }
+        }
+        needs
+    }
+
+    /// Does somebody lead? Who may not know that leaves it to whoever may.
+    async fn is_led(&mut self) -> Result<bool, NodeError> {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), &self.alone.namespace);
+        let led = match optional(leases.get(crds::names::lease::CONTROLLER).await) {
+            Ok(read) => read.is_some_and(|read| lease::is_fresh(&read)),
+            Err(error) if trouble(&error) == Trouble::Forbidden => {
+                self.alone.lacks("get the controller's Lease", &error);
+                true
+            }
+            Err(error) => return Err(error.into()),
+        };
+        self.alone.lead = Some((led, Instant::now()));
+        Ok(led)
+    }
+
+    /// Answers this host's requests to one pool: the ledger first, then the answers.
+    async fn serve(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Came, NodeError> {
+        let pools: Api<NodeIPPool> = Api::all(self.client.clone());
+        let object = optional(pools.get(name.as_str()).await)?.map(Arc::new);
+        // The enactments after the pool: what they say is later than the ledger that guards the write (rule 1).
+        let policies = self.enactments().into_values().filter(|own| own.node_uid == *uid);
+        let asking: Vec<PolicyName> = policies
+            .filter(|own| own.slots.keys().any(|key| key.pool == *name))
+            .map(|own| own.policy)
+            .collect();
+        for policy in &asking {
+            self.reread(policy).await?;
+        }
+        let own: Vec<Enactment> = self.enactments().into_values().collect();
+        let node = self.objects.node.get(self.name.as_str());
+        let labels = node.map(|node| node.labels().clone()).unwrap_or_default();
+        let slots = own.iter().flat_map(|own| own.slots.keys().map(move |key| (own, key)));
+        let asked: Vec<Asked<'_>> = slots
+            .filter(|(_, key)| key.pool == *name)
+            .map(|(enactment, key)| Asked {
+                enactment,
+                key,
+                labels: &labels,
+                live: enactment.node_uid == *uid,
+                ready: self.is_ready(),
+                fresh: true,
+            })
+            .collect();
+        let Some(object) = object else {
+            let answers = claim::serve_without_pool(&asked);
+            return self.answer(name, None, &answers).await;
+        };
+        let Ok(pool) = records::pool::meaning(&object) else { return Ok(Came::Nothing) };
+        let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Came::Nothing) };
+        let barred = self.others(name).await?;
+        let served = claim::serve(&ledger, &pool, &barred, &asked, now());
+        if served.went_back {
+            say(&format!("{}: pool {name} knows less than this host: it needs a controller", self.name));
+            return Ok(Came::Nothing);
+        }
+        if let Some(next) = &served.ledger {
+            // What people are told of the pool is the leader's to say.
+            let keep = |status: &crds::NodeIPPoolStatus| status.conditions.clone();
+            match ledger::write(&self.client, &object, &pool, &barred, next, keep).await? {
+                Written::Done(_) => {}
+                Written::Overtaken(_) => return Ok(Came::Overtaken),
+                Written::Refused(why) => {
+                    say(&format!("{}: pool {name}: its ledger is refused: {why}", self.name));
+                    return Ok(Came::Nothing);
+                }
+            }
+        }
+        self.answer(name, Some(&pool), &served.answers).await
+    }
+
+    async fn answer(
+        &mut self,
+        name: &PoolName,
+        pool: Option<&Pool>,
+        answers: &[Answer],
+    ) -> Result<Came, NodeError> {
+        if answers.is_empty() {
+            return Ok(Came::Nothing);
+        }
+        let all = self.objects.enactments.all();
+        let object_of =
+            |uid: &str| all.iter().find(|own| own.uid().as_deref() == Some(uid)).map(|own| &**own);
+        let mut came = Came::Done;
+        for landed in answers::write(&self.client, name, pool, answers, object_of).await {
+            match landed {
+                Landed::Done(now) => self.objects.enactments.note(*now),
+                Landed::Dropped(now) => {
+                    now.into_iter().for_each(|now| self.objects.enactments.note(*now));
+                    came = Came::Overtaken;
+                }
+                Landed::Refused(enactment, why) => {
+                    say(&format!(
+                        "{}: enactment {enactment}: its answer is refused: {}",
+                        self.name,
+                        words(&why)
+                    ));
+                    came = Came::Nothing;
+                }
+                Landed::Failed(error) => return Err(error.into()),
+            }
+        }
+        Ok(came)
+    }
+
+    /// The addresses that other pools have.
+    async fn others(&mut self, name: &PoolName) -> Result<Barred, NodeError> {
+        if self.alone.ranges.as_ref().is_none_or(|(_, at)| at.elapsed() >= POOLS_READ) {
+            let pools: Api<NodeIPPool> = Api::all(self.client.clone());
+            let (read, _) = api::list::all(&pools, &ListParams::default()).await?;
+            let ranges = read.iter().filter_map(|pool| {
+                Some((PoolName::new(pool.name_any()), records::pool::meaning(pool).ok()?))
+            });
+            self.alone.ranges = Some((ranges.collect(), Instant::now()));
+        }
+        let mut barred = Barred::default();
+        let known = self.alone.ranges.iter().flat_map(|(ranges, _)| ranges);
+        known.filter(|(other, _)| *other != name).for_each(|(_, other)| barred.pool(other));
+        Ok(barred)
+    }
+
+    /// Says how far a policy has come, and who may go on.
+    async fn roll(&mut self, policy: &PolicyName) -> Result<Came, NodeError> {
+        let Some(object) = self.objects.policies.get(policy.as_str()) else { return Ok(Came::Nothing) };
+        let rolled = match self.roll_out(&object, policy).await {
+            Err(error) if trouble(&error) == Trouble::Forbidden => {
+                self.alone.lacks("list Nodes, enactments and states, and write a policy's status", &error);
+                return Ok(Came::Theirs);
+            }
+            rolled => rolled?,
+        };
+        Ok(match rolled {
+            Rolled::Same => Came::Nothing,
+            Rolled::Written(now) => {
+                self.objects.policies.note(*now);
+                Came::Done
+            }
+            Rolled::Overtaken => Came::Overtaken,
+        })
+    }
+
+    async fn roll_out(
+        &self,
+        object: &crds::NodeNetworkConfigurationPolicy,
+        policy: &PolicyName,
+    ) -> Result<Rolled, kube::Error> {
+        let of_policy = ListParams::default().labels(&format!("{}={policy}", crds::names::label::POLICY));
+        let enactments: Api<NodeNetworkConfigurationEnactment> = Api::all(self.client.clone());
+        let (enactments, _) = api::list::all(&enactments, &of_policy).await?;
+        let states: Api<NodeNetworkState> = Api::all(self.client.clone());
+        let reporting = api::list::metadata(&states, &ListParams::default()).await?;
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let (nodes, _) = api::list::all(&nodes, &ListParams::default()).await?;
+        let nodes: BTreeMap<NodeName, NodeKnown> =
+            nodes.iter().map(|node| (NodeName::new(node.name_any()), NodeKnown::of(node))).collect();
+        let live = |name: &NodeName, uid: &NodeUid| nodes.get(name).is_some_and(|node| node.uid == *uid);
+        let with_agent: BTreeSet<NodeName> = reporting
+            .iter()
+            .filter_map(|metadata| records::read_owner(metadata).ok())
+            .filter(|(name, uid)| live(name, uid))
+            .map(|(name, _)| name)
+            .collect();
+        let matching = nodes
+            .iter()
+            .filter(|(name, node)| with_agent.contains(*name) && policies::selects(object, &node.labels))
+            .map(|(name, node)| (name.clone(), node.ready))
+            .collect();
+        let parts: Vec<_> = enactments
+            .into_iter()
+            .filter_map(|object| EnactmentKnown::of(&Arc::new(object)))
+            .filter(|known| {
+                known.claims.policy == *policy && live(&known.claims.node, &known.claims.node_uid)
+            })
+            .map(|known| known.part)
+            .collect();
+        policies::write(&self.client, object, &matching, &parts).await
+    }
+}

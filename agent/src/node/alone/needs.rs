@@ -1,0 +1,111 @@
+//! When an agent does what a leader has left undone. Pure: times are passed in.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use policy::claim::{PolicyName, PoolName, RequestId};
+use policy::rollout::Standing;
+
+use crate::api::random;
+
+/// So long a leader has before anybody asks whether there is one; and up to as long again, so that not all ask at once.
+const GRACE: Duration = Duration::from_millis(200);
+/// A claim that a leader leaves without an answer for so long is the agent's own.
+pub(super) const UNSERVED: Duration = Duration::from_secs(30);
+/// The first pause after others were quicker, and the longest.
+const QUICK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+/// The same of what depends on others, who will say so.
+const PATIENT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
+
+/// Something of this host's that a leader would do.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Need {
+    /// A request has no answer.
+    Answer { policy: PolicyName, pool: PoolName, id: RequestId },
+    /// A request is refused, and should be answered anew when there is room.
+    Room { policy: PolicyName, pool: PoolName, id: RequestId },
+    /// A policy waits for a slot.
+    Slot { policy: PolicyName, generation: i64 },
+    /// A policy stands otherwise here than when its rollout was last looked at.
+    Count { policy: PolicyName, generation: i64, standing: Standing },
+}
+
+/// Whose a need is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Ours,
+    Theirs,
+}
+
+/// What came of looking after a need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    /// It was written.
+    Done,
+    /// Somebody wrote first.
+    Overtaken,
+    /// There was nothing to write.
+    Nothing,
+    /// It is left to whoever leads.
+    Theirs,
+}
+
+/// Since when something is needed, and when to look after it next.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    since: Instant,
+    next: Instant,
+    tries: u32,
+}
+
+/// All that is needed now.
+#[derive(Debug, Default)]
+pub(super) struct Needs(BTreeMap<Need, Wait>);
+
+impl Needs {
+    /// What is needed now, in place of what was. New needs are given a grace, unless nobody leads.
+    pub(super) fn are(&mut self, needs: BTreeSet<Need>, nobody_leads: bool, now: Instant) {
+        self.0.retain(|need, _| needs.contains(need));
+        let grace = if nobody_leads { Duration::ZERO } else { GRACE + random::up_to(GRACE) };
+        for need in needs {
+            self.0.entry(need).or_insert(Wait { since: now, next: now + grace, tries: 0 });
+        }
+    }
+
+    /// One whose time has come.
+    pub(super) fn due(&self, now: Instant) -> Option<Need> {
+        self.0.iter().find(|(_, wait)| wait.next <= now).map(|(need, _)| need.clone())
+    }
+
+    /// How long until the next.
+    pub(super) fn again(&self, now: Instant) -> Option<Duration> {
+        self.0.values().map(|wait| wait.next.saturating_duration_since(now)).min()
+    }
+
+    pub(super) fn turn(&self, need: &Need, led: bool, now: Instant) -> Turn {
+        let waited = self.0.get(need).map_or(Duration::ZERO, |wait| now.duration_since(wait.since));
+        let unserved = matches!(need, Need::Answer { .. }) && waited >= UNSERVED;
+        if led && !unserved { Turn::Theirs } else { Turn::Ours }
+    }
+
+    /// Takes in what came of it: what still lasts is looked after again later.
+    pub(super) fn came(&mut self, need: &Need, came: &Came, now: Instant) {
+        let Some(wait) = self.0.get_mut(need) else { return };
+        let (first, longest) = match came {
+            Came::Done | Came::Overtaken => QUICK,
+            Came::Nothing | Came::Theirs => PATIENT,
+        };
+        let pause = first.saturating_mul(1 << wait.tries.min(16)).min(longest);
+        wait.tries += 1;
+        // What a leader owes is looked after no later than it may be taken from it.
+        let pause = match (came, wait.since + UNSERVED) {
+            (Came::Theirs, at) if at > now => pause.min(at - now),
+            (Came::Theirs, _) => pause,
+            _ => random::up_to(pause) + first / 5,
+        };
+        wait.next = now + pause;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+use super::*;
+
+fn answer() -> Need {
+    Need::Answer { policy: "one".into(), pool: "traffic-1".into(), id: "id".into() }
+}
+
+fn count() -> Need {
+    Need::Count { policy: "one".into(), generation: 1, standing: Standing::Available }
+}
+
+fn needs(need: &Need, nobody_leads: bool, now: Instant) -> Needs {
+    let mut needs = Needs::default();
+    needs.are([need.clone()].into(), nobody_leads, now);
+    needs
+}
+
+#[test]
+fn a_leader_has_a_moment_before_anybody_asks_for_one() {
+    let now = Instant::now();
+    let waiting = needs(&answer(), false, now);
+    assert_eq!(waiting.due(now), None);
+    assert_eq!(waiting.due(now + 2 * GRACE), Some(answer()));
+    assert!(waiting.again(now).is_some_and(|wait| wait >= GRACE && wait <= 2 * GRACE));
+    // Known to be alone, nobody waits for nobody.
+    assert_eq!(needs(&answer(), true, now).due(now), Some(answer()));
+}
+
+#[test]
+fn a_leader_s_need_is_a_leader_s_but_for_claims_that_it_leaves() {
+    let now = Instant::now();
+    for (need, late) in [(answer(), Turn::Ours), (count(), Turn::Theirs)] {
+        let waiting = needs(&need, false, now);
+        assert_eq!(waiting.turn(&need, true, now), Turn::Theirs);
+        assert_eq!(waiting.turn(&need, true, now + UNSERVED), late);
+        assert_eq!(waiting.turn(&need, false, now), Turn::Ours);
+    }
+}
+
+/// What a leader owes is asked for rarely, but at the latest when it may be taken from it.
+#[test]
+fn patience_ends_when_the_claim_is_our_own() {
+    let now = Instant::now();
+    let mut waiting = needs(&answer(), false, now);
+    let mut at = now + 2 * GRACE;
+    let mut asked = 0;
+    while waiting.turn(&answer(), true, at) == Turn::Theirs {
+        waiting.came(&answer(), &Came::Theirs, at);
+        at += waiting.again(at).unwrap();
+        asked += 1;
+    }
+    assert!(at <= now + UNSERVED);
+    assert_eq!(asked, 3, "after 0.4, 5.4 and 15.4 s");
+}
+
+/// Others may be quicker for ever: the pauses grow to a limit, and never stop.
+#[test]
+fn being_overtaken_is_tried_again_for_ever() {
+    let mut at = Instant::now();
+    let mut waiting = needs(&answer(), true, at);
+    for _ in 0..200 {
+        waiting.came(&answer(), &Came::Overtaken, at);
+        let pause = waiting.again(at).unwrap();
+        assert!(pause > Duration::ZERO && pause <= QUICK.1 + QUICK.0);
+        at += pause;
+        assert_eq!(waiting.due(at), Some(answer()));
+    }
+}
+
+#[test]
+fn what_is_no_longer_needed_is_forgotten() {
+    let now = Instant::now();
+    let mut waiting = needs(&answer(), true, now);
+    waiting.are(BTreeSet::new(), true, now);
+    assert_eq!(waiting.due(now + UNSERVED), None);
+    assert_eq!(waiting.again(now), None);
+}

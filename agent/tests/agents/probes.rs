@@ -1,0 +1,77 @@
+//! Changes that would cut a host off are undone.
+
+use serde_json::{Value, json};
+
+use crate::field::Field;
+
+const GATEWAY: &str = "192.0.2.254";
+
+fn moves_away(network: &str) -> Value {
+    json!({"desiredState": {"interfaces": [{"name": "eth0", "type": "veth", "state": "up",
+        "ipv4": {"enabled": true, "dhcp": false, "address": [{"ip": network, "prefix-length": 24}]}}]}})
+}
+
+fn names(own: &Value, words: &str) -> bool {
+    own["status"]["conditions"].as_array().is_some_and(|all| {
+        all.iter().any(|one| {
+            one["status"] == "True" && one["message"].as_str().is_some_and(|text| text.contains(words))
+        })
+    })
+}
+
+/// API-COMPAT 5, item 3: a policy that takes the default gateway away is rolled back, and says why; one that is told not
+/// to ask is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_loses_the_gateway_is_undone() {
+    let field = Field::new().await;
+    let host = field.host("node01", 2).await;
+    let _gateway = host.gateway("eth0", GATEWAY);
+    host.ip("addr add 192.0.2.1/24 dev eth0");
+    host.ip(&format!("route add default via {GATEWAY}"));
+    let before = (host.addresses("eth0"), host.ip("route show"));
+    field.policy("cut-off", moves_away("198.51.100.5")).await;
+    field
+        .until_enactment(&host, "cut-off", "failing for the gateway", |own| {
+            names(own, "gateway worked before the change and no longer does")
+        })
+        .await;
+    host.wait_until("as it was", || (host.addresses("eth0"), host.ip("route show")) == before).await;
+    field.delete_policy("cut-off").await;
+    field.until_no_enactment(&host, "cut-off").await;
+    // Another network of the same card beside it: nothing is lost.
+    let mut beside = moves_away("192.0.2.1");
+    beside["desiredState"]["interfaces"][0]["mtu"] = json!(1400);
+    field.policy("harmless", beside).await;
+    field.until_standing(&host, "harmless", "Available").await;
+    field.delete_policy("harmless").await;
+    field.policy_with("asked-for", json!({"nmstate.io/probes": "none"}), moves_away("198.51.100.5")).await;
+    field.until_standing(&host, "asked-for", "Available").await;
+    assert_eq!(host.addresses("eth0"), ["198.51.100.5/24"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_probe_that_there_is_not_is_named_and_nothing_is_touched() {
+    let field = Field::new().await;
+    let host = field.host("node01", 1).await;
+    field.policy_with("one", json!({"nmstate.io/probes": "gateway,ping"}), moves_away("198.51.100.5")).await;
+    let own = field.until_standing(&host, "one", "Failing").await;
+    assert!(names(&own, "\"ping\" is no probe"), "{own:#}");
+    assert!(host.addresses("eth0").is_empty());
+}
+
+/// The API can't be reached once the change is made: undone, since it could before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_that_loses_the_api_is_undone() {
+    let field = Field::new().await;
+    let mut host = field.host("node01", 1).await;
+    host.stop().await;
+    let client = field.client_lost_with(&host, "eth0", "198.51.100.5");
+    field.start_with(&mut host, client);
+    field.policy("lost", moves_away("198.51.100.5")).await;
+    field
+        .until_enactment(&host, "lost", "failing for the API", |own| {
+            names(own, "api worked before the change and no longer does")
+        })
+        .await;
+    host.wait_until("as it was", || host.addresses("eth0").is_empty()).await;
+}
