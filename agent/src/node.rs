@@ -107,6 +107,8 @@ pub struct Agent {
     /// What the kernel was last seen to be, and at which count of its changes.
     seen: Option<Sight>,
     tried: BTreeMap<PolicyName, Tried>,
+    readings: look::Readings,
+    claims_read: look::Claims,
     /// What was asked for by the label that asks for a report, when this agent last reported.
     refreshed: Option<String>,
     stopping: Arc<AtomicBool>,
@@ -212,6 +214,8 @@ impl Agent {
             woken,
             seen: None,
             tried: BTreeMap::new(),
+            readings: look::Readings::default(),
+            claims_read: look::Claims::default(),
             refreshed: None,
             stopping: Arc::default(),
             stopped: watch::Sender::new(false),

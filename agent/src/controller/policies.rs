@@ -14,7 +14,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use policy::claim::{NodeName, NodeUid, PolicyName};
-use policy::rollout::{MaxUnavailable, Part, Rollout, Summary, roll};
+use policy::rollout::{MaxUnavailable, Part, Rollout, Standing, Summary, roll};
 use serde_json::json;
 
 use super::Lead;
@@ -28,7 +28,7 @@ impl Lead {
             return Ok(());
         };
         // Where somebody wrote first, another look follows what the watch tells.
-        if let Rolled::Written(now) = write(&self.client, &object, &nodes, &parts).await? {
+        if let Rolled::Written(now) = write(&self.client, &object, &nodes, &parts, By::Leader).await? {
             self.known.index().policies.insert(name.clone(), Arc::new(*now));
         }
         Ok(())
@@ -70,14 +70,28 @@ pub(crate) enum Rolled {
     Overtaken,
 }
 
+/// Who writes.
+#[derive(Clone, Copy)]
+pub(crate) enum By<'a> {
+    /// All of it.
+    Leader,
+    /// A host that may take and give back its own slot only.
+    Host(&'a NodeName),
+}
+
 /// Writes how far a policy has come, guarded by what it was decided on. `nodes` and `parts` as [`roll`] has them.
 pub(crate) async fn write(
     client: &Client,
     object: &NodeNetworkConfigurationPolicy,
     nodes: &BTreeMap<NodeName, bool>,
     parts: &[Part],
+    by: By<'_>,
 ) -> Result<Rolled, kube::Error> {
-    let Some(status) = status(object, nodes, parts) else {
+    let status = match by {
+        By::Leader => status(object, nodes, parts),
+        By::Host(name) => own_slot(object, nodes, parts, name),
+    };
+    let Some(status) = status else {
         return Ok(Rolled::Same);
     };
     let api: Api<NodeNetworkConfigurationPolicy> = Api::all(client.clone());
@@ -114,18 +128,57 @@ fn status(
     let Rollout { slots, aborted, summary } =
         roll(generation, max_unavailable(object.spec.max_unavailable.as_ref()), nodes, parts, &slots);
     let now = stamp();
-    let mut counts: BTreeMap<String, i32> = BTreeMap::new();
-    for since in slots.values() {
-        *counts.entry(since.to_string()).or_default() += 1;
-    }
+    let slots: BTreeMap<String, i64> =
+        slots.into_iter().map(|(node, since)| (node.to_string(), since)).collect();
     let status = NodeNetworkConfigurationPolicyStatus {
         conditions: conditions(&summary, &before.conditions, &now),
-        unavailable_node_count_map: counts,
-        unavailable_nodes: slots.into_iter().map(|(node, since)| (node.to_string(), since)).collect(),
+        unavailable_node_count_map: counts(&slots),
+        unavailable_nodes: slots,
         aborted_generation: aborted.then_some(generation),
         ..before.clone()
     };
     (status != before).then_some(status)
+}
+
+/// The same, as far as it is one host's own slot. Others take theirs themselves, in whatever order they come.
+fn own_slot(
+    object: &NodeNetworkConfigurationPolicy,
+    nodes: &BTreeMap<NodeName, bool>,
+    parts: &[Part],
+    name: &NodeName,
+) -> Option<NodeNetworkConfigurationPolicyStatus> {
+    let before = object.status.clone().unwrap_or_default();
+    let waits = |part: &Part| {
+        let slot = before.unavailable_nodes.contains_key(part.node.as_str());
+        part.node != *name && part.standing == Standing::Pending && !slot
+    };
+    let parts: Vec<Part> =
+        parts
+            .iter()
+            .map(|part| {
+                if waits(part) { Part { standing: Standing::Waiting, ..part.clone() } } else { part.clone() }
+            })
+            .collect();
+    let rolled = status(object, nodes, &parts)?.unavailable_nodes;
+    let mut slots = before.unavailable_nodes.clone();
+    match rolled.get(name.as_str()) {
+        Some(since) => slots.insert(name.to_string(), *since),
+        None => slots.remove(name.as_str()),
+    };
+    let changed = slots != before.unavailable_nodes;
+    changed.then(|| NodeNetworkConfigurationPolicyStatus {
+        unavailable_node_count_map: counts(&slots),
+        unavailable_nodes: slots,
+        ..before
+    })
+}
+
+fn counts(slots: &BTreeMap<String, i64>) -> BTreeMap<String, i32> {
+    let mut counts: BTreeMap<String, i32> = BTreeMap::new();
+    for since in slots.values() {
+        *counts.entry(since.to_string()).or_default() += 1;
+    }
+    counts
 }
 
 /// As a merge patch has it: maps are merged, so what is gone must be named.
@@ -186,4 +239,36 @@ fn conditions(summary: &Summary, before: &[Condition], now: &Time) -> Vec<Condit
         conditions.push(renewed(type_, status, reason, message, before, now));
     }
     conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(node: &str, standing: Standing) -> Part {
+        Part { node: node.into(), generation: 1, standing }
+    }
+
+    fn policy(slots: &serde_json::Value) -> NodeNetworkConfigurationPolicy {
+        let policy = json!({"metadata": {"name": "one", "generation": 1}, "spec": {"maxUnavailable": 2},
+            "status": {"unavailableNodes": slots}});
+        serde_json::from_value(policy).unwrap()
+    }
+
+    /// A host takes its own slot, if there is one left, and gives it back; nothing else of the status is its business.
+    #[test]
+    fn a_host_takes_and_gives_back_its_own_slot_only() {
+        let me = NodeName::new("c");
+        let nodes = BTreeMap::new();
+        let all = |mine| [part("a", Standing::Pending), part("b", Standing::Progressing), part("c", mine)];
+        let taken = own_slot(&policy(&json!({"b": 1})), &nodes, &all(Standing::Pending), &me).unwrap();
+        assert_eq!(taken.unavailable_nodes, BTreeMap::from([("b".to_owned(), 1), ("c".to_owned(), 1)]));
+        assert_eq!(taken.unavailable_node_count_map, BTreeMap::from([("1".to_owned(), 2)]));
+        assert_eq!(taken.conditions, []);
+        let full = own_slot(&policy(&json!({"b": 1, "a": 1})), &nodes, &all(Standing::Pending), &me);
+        assert_eq!(full, None);
+        let done =
+            own_slot(&policy(&json!({"b": 1, "c": 1})), &nodes, &all(Standing::Available), &me).unwrap();
+        assert_eq!(done.unavailable_nodes, BTreeMap::from([("b".to_owned(), 1)]));
+    }
 }

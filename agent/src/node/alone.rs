@@ -31,7 +31,7 @@ use crate::clock::now;
 use crate::controller::answers::{self, Landed};
 use crate::controller::known::{EnactmentKnown, NodeKnown};
 use crate::controller::ledger::{self, Written};
-use crate::controller::policies::{self, Rolled};
+use crate::controller::policies::{self, By, Rolled};
 use crate::telemetry::say;
 use crate::{api, records};
 use needs::{Came, Need, Needs, Turn};
@@ -56,6 +56,8 @@ pub(super) struct Alone {
     /// What the rollouts were last told of this host.
     rolled: BTreeMap<PolicyName, (i64, Standing)>,
     ranges: Option<(BTreeMap<PoolName, Pool>, Instant)>,
+    /// Whether this host may write no more of a rollout than its own slot.
+    own_slot_only: bool,
     /// Rights that are lacking, said once.
     lacks: BTreeSet<&'static str>,
 }
@@ -68,6 +70,7 @@ impl Alone {
             needs: Needs::default(),
             rolled: BTreeMap::new(),
             ranges: None,
+            own_slot_only: false,
             lacks: BTreeSet::new(),
         }
     }
@@ -139,7 +142,8 @@ impl Agent {
             }
         }
         let selected = self.selected();
-        self.alone.rolled.retain(|policy, _| selected.iter().any(|one| one.name == *policy));
+        let names: BTreeSet<&PolicyName> = selected.iter().map(|one| &one.name).collect();
+        self.alone.rolled.retain(|policy, _| names.contains(policy));
         for one in selected {
             let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
             let Some(status) = status.filter(|status| status.policy_uid == one.object.uid()) else {
@@ -281,8 +285,15 @@ impl Agent {
     /// Says how far a policy has come, and who may go on.
     async fn roll(&mut self, policy: &PolicyName) -> Result<Came, NodeError> {
         let Some(object) = self.objects.policies.get(policy.as_str()) else { return Ok(Came::Nothing) };
-        let rolled = match self.roll_out(&object, policy).await {
-            Err(error) if trouble(&error) == Trouble::Forbidden => {
+        let forbidden = |error: &kube::Error| trouble(error) == Trouble::Forbidden;
+        let mut rolled = self.roll_out(&object, policy).await;
+        // Where a host may not speak for all, it takes and gives back its own slot: nothing is overrun.
+        if !self.alone.own_slot_only && rolled.as_ref().is_err_and(forbidden) {
+            self.alone.own_slot_only = true;
+            rolled = self.roll_out(&object, policy).await;
+        }
+        let rolled = match rolled {
+            Err(error) if forbidden(&error) => {
                 self.alone.lacks("list Nodes, enactments and states, and write a policy's status", &error);
                 return Ok(Came::Theirs);
             }
@@ -332,6 +343,7 @@ impl Agent {
             })
             .map(|known| known.part)
             .collect();
-        policies::write(&self.client, object, &matching, &parts).await
+        let by = if self.alone.own_slot_only { By::Host(&self.name) } else { By::Leader };
+        policies::write(&self.client, object, &matching, &parts, by).await
     }
 }

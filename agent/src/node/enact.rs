@@ -3,7 +3,7 @@
 //! A policy that was looked at and needed nothing is not looked at again before it, its enactment, its slot, its claims or the
 //! kernel changed: with hundreds of policies a pass costs what changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::names::annotation;
 use crds::names::enactment as names;
@@ -62,7 +62,7 @@ struct Outlook {
 }
 
 impl Agent {
-    /// Looks at each policy in name order, and does the first thing there is to do.
+    /// Looks at each policy in name order, and does the next thing there is to do about it.
     pub(super) async fn policies(&mut self) -> Result<Did, NodeError> {
         let uid = match self.node_seen().await {
             NodeSeen::Is(uid) => uid,
@@ -73,15 +73,23 @@ impl Agent {
         let selected = self.selected();
         self.forget_unselected(&selected)?;
         let mut until: Option<Time> = None;
+        let mut did = false;
         for one in &selected {
+            if self.stopping.load(std::sync::atomic::Ordering::SeqCst) {
+                break;
+            }
             if one.enactment.is_none() {
                 self.create(&one.name, &uid, &BTreeMap::new()).await?;
-                return Ok(Did::Something);
+                did = true;
+                continue;
             }
             match self.policy(one).await? {
-                Did::Something => return Ok(Did::Something),
+                Did::Something => did = true,
                 Did::Nothing { until: wait } => until = [until, wait].into_iter().flatten().min(),
             }
+        }
+        if did {
+            return Ok(Did::Something);
         }
         // What else changed on the host is news, too.
         if !self.is_reported() && self.host.memory.reported {
@@ -111,20 +119,25 @@ impl Agent {
     }
 
     fn forget_unselected(&mut self, selected: &[Selected]) -> Result<(), NodeError> {
-        let known: Vec<PolicyName> = self.book.enacted().cloned().collect();
-        for policy in known.iter().filter(|policy| !selected.iter().any(|one| one.name == **policy)) {
+        let known: BTreeSet<&PolicyName> = selected.iter().map(|one| &one.name).collect();
+        let gone: Vec<PolicyName> =
+            self.book.enacted().filter(|policy| !known.contains(policy)).cloned().collect();
+        for policy in &gone {
             self.book.write_enacted(policy, None)?;
         }
-        self.tried.retain(|policy, _| selected.iter().any(|one| one.name == *policy));
+        self.tried.retain(|policy, _| known.contains(policy));
+        let mut readings = self.readings.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        readings.retain(|policy, _| known.contains(policy));
         Ok(())
     }
 
     async fn policy(&mut self, one: &Selected) -> Result<Did, NodeError> {
         let print = self.print(one);
-        let tried = self.tried.entry(one.name.clone()).or_default().clone();
+        let tried = self.tried.entry(one.name.clone()).or_default();
         if tried.rested.as_ref() == Some(&print) && tried.retry_at.is_none_or(|at| at > now()) {
             return Ok(Did::Nothing { until: tried.retry_at });
         }
+        let tried = tried.clone();
         let outlook = self.outlook(one);
         let view = self.view(one, &outlook, &tried);
         match next(&view) {
@@ -160,7 +173,7 @@ impl Agent {
     fn outlook(&self, one: &Selected) -> Outlook {
         let stuck = |prospect| Outlook { prospect, rendered: None, desired: Value::Null };
         let broken = |why: &str| stuck(Prospect::Broken { message: names::message_render_failed(why) });
-        let doc = match &one.doc {
+        let doc = match &one.read.doc {
             Ok(doc) => doc,
             Err(wrong) => return broken(wrong),
         };
@@ -201,7 +214,7 @@ impl Agent {
     fn grants(&self, one: &Selected) -> Result<Grants, Prospect> {
         let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
         let mut grants = Grants::new();
-        for (capture, pool) in &one.pools {
+        for (capture, pool) in &one.read.pools {
             let claims = status.and_then(|status| status.ippool.get(pool));
             let refusal = claims.and_then(|claims| claims.refused.get(capture));
             if let Some(refusal) =

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
@@ -25,10 +25,37 @@ pub(super) struct Selected {
     pub(super) name: PolicyName,
     pub(super) object: Arc<NodeNetworkConfigurationPolicy>,
     pub(super) enactment: Option<Arc<NodeNetworkConfigurationEnactment>>,
+    pub(super) read: Arc<Read>,
+}
+
+/// What a policy says, read once per generation.
+pub(super) struct Read {
+    of: (Option<String>, Option<i64>),
     pub(super) doc: Result<PolicyDoc, String>,
     /// Capture → pool.
     pub(super) pools: BTreeMap<String, String>,
 }
+
+impl Read {
+    fn of(object: &NodeNetworkConfigurationPolicy) -> Self {
+        let doc = serde_json::to_value(&object.spec)
+            .map_err(|error| error.to_string())
+            .and_then(|spec| PolicyDoc::from_value(&spec).map_err(|wrong| wrong.to_string()));
+        let pools =
+            doc.as_ref().map_err(Clone::clone).and_then(|doc| doc.pools().map_err(|wrong| wrong.to_string()));
+        let (doc, pools) = match pools {
+            Ok(pools) => (doc, pools),
+            Err(wrong) => (Err(wrong), BTreeMap::new()),
+        };
+        Self { of: (object.uid(), object.metadata.generation), doc, pools }
+    }
+}
+
+/// What was read of each enactment, by its UID and version.
+pub(super) type Claims = Mutex<BTreeMap<(Option<String>, Option<String>), Enactment>>;
+
+/// What was read of each policy, so that a look at hundreds costs what changed.
+pub(super) type Readings = Mutex<BTreeMap<PolicyName, Arc<Read>>>;
 
 impl Agent {
     /// Is there a Node for this host, as far as the API server says? That it is gone is asked, not concluded.
@@ -80,16 +107,11 @@ impl Agent {
         let name = PolicyName::new(object.name_any());
         let enactment =
             self.objects.enactments.get(&crds::names::enactment_name(self.name.as_str(), name.as_str()));
-        let doc = serde_json::to_value(&object.spec)
-            .map_err(|error| error.to_string())
-            .and_then(|spec| PolicyDoc::from_value(&spec).map_err(|wrong| wrong.to_string()));
-        let pools =
-            doc.as_ref().map_err(Clone::clone).and_then(|doc| doc.pools().map_err(|wrong| wrong.to_string()));
-        let (doc, pools) = match pools {
-            Ok(pools) => (doc, pools),
-            Err(wrong) => (Err(wrong), BTreeMap::new()),
-        };
-        Selected { name, object, enactment, doc, pools }
+        let mut readings = self.readings.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = readings.get(&name).filter(|read| read.of == (object.uid(), object.metadata.generation));
+        let read = known.cloned().unwrap_or_else(|| Arc::new(Read::of(&object)));
+        readings.insert(name.clone(), read.clone());
+        Selected { name, object, enactment, read }
     }
 
     /// The claims that the policies make. A policy whose captures don't match here asks for nothing new; what it has it
@@ -98,14 +120,14 @@ impl Agent {
         let mut wants = BTreeMap::new();
         for one in selected {
             let kept: Vec<ClaimKey> = self.kept(one).collect();
-            if one.doc.is_err() {
+            if one.read.doc.is_err() {
                 wants.extend(kept.into_iter().map(|key| (key, None)));
                 continue;
             }
-            if kept.is_empty() && self.ungranted(one).is_some() {
+            if one.read.pools.is_empty() || (kept.is_empty() && self.ungranted(one).is_some()) {
                 continue;
             }
-            let keys = one.pools.iter().map(|(capture, pool)| ClaimKey {
+            let keys = one.read.pools.iter().map(|(capture, pool)| ClaimKey {
                 policy: one.name.clone(),
                 pool: pool.as_str().into(),
                 capture: capture.as_str().into(),
@@ -123,7 +145,7 @@ impl Agent {
 
     /// What is wrong with a policy before it has any address, besides that it has none.
     pub(super) fn ungranted(&self, one: &Selected) -> Option<String> {
-        let doc = one.doc.as_ref().ok()?;
+        let doc = one.read.doc.as_ref().ok()?;
         let cached = read_cached(&captured(one)).unwrap_or_default();
         match render(doc, self.current(), &cached, &Grants::new()) {
             Ok(_) => None,
@@ -140,10 +162,18 @@ impl Agent {
     /// The enactments that bear this host's name, by policy.
     pub(super) fn enactments(&self) -> BTreeMap<PolicyName, Enactment> {
         let all = self.objects.enactments.all();
-        all.iter()
-            .filter_map(|object| records::enactment::read(object).ok())
-            .map(|own| (own.policy.clone(), own))
-            .collect()
+        let mut claims = self.claims_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut *claims);
+        let mut own = BTreeMap::new();
+        for object in all {
+            // The same object as before is what was read before.
+            let version = (object.uid(), object.resource_version());
+            let known = before.get(&version).cloned();
+            let Some(read) = known.or_else(|| records::enactment::read(&object).ok()) else { continue };
+            own.insert(read.policy.clone(), read.clone());
+            claims.insert(version, read);
+        }
+        own
     }
 
     /// Pooled addresses on the NICs: those that the journal or an own enactment knows of, or that have Berth's mark.
