@@ -121,7 +121,8 @@ fn ready_is_said_when_the_first_pass_is_over() {
     until("its last word", || hear(&heard).starts_with("STOPPING=1").then_some(()));
 
     host.ip(&format!("addr del {given} dev eth0"));
-    let mut second = service(at, &host, &at.join("notify"));
+    let heard = listener(&at.join("notify-again"));
+    let mut second = service(at, &host, &at.join("notify-again"));
     assert_eq!(hear(&heard), "READY=1\nSTATUS=at work");
     assert_eq!(host.addresses(), [given], "ready before the journal was applied");
     second.signal(Signal::SIGTERM);

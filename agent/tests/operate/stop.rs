@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use nix::sys::signal::Signal;
 
@@ -16,7 +16,7 @@ use crate::support::{Berth, Host, run, until};
 struct Proxy {
     address: SocketAddr,
     swallows: Arc<AtomicBool>,
-    swallowed: Arc<AtomicUsize>,
+    swallowed: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Proxy {
@@ -52,11 +52,11 @@ impl Proxy {
     }
 }
 
-fn pump(mut from: TcpStream, mut to: Option<TcpStream>, swallows: &AtomicBool, swallowed: &AtomicUsize) {
+fn pump(mut from: TcpStream, mut to: Option<TcpStream>, swallows: &AtomicBool, swallowed: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 16 << 10];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         if swallows.load(Ordering::SeqCst) {
-            swallowed.fetch_add(length, Ordering::SeqCst);
+            swallowed.lock().expect("nobody panics").extend_from_slice(&buffer[..length]);
         } else if to.as_mut().is_none_or(|to| to.write_all(&buffer[..length]).is_err()) {
             return;
         }
@@ -95,9 +95,12 @@ spec:
     - {name: eth0, type: veth, state: up, ipv6: {enabled: true, address: [{ip: 'fd00::1', prefix-length: 64}]}}
 ";
 
-fn swallows_something(proxy: &Proxy) {
-    let before = proxy.swallowed.load(Ordering::SeqCst);
-    until("a request that is swallowed", || (proxy.swallowed.load(Ordering::SeqCst) > before).then_some(()));
+/// Waits for a request that has these words and is never answered.
+fn until_swallowed(proxy: &Proxy, words: &str) {
+    until(words, || {
+        let swallowed = proxy.swallowed.lock().expect("nobody panics");
+        String::from_utf8_lossy(&swallowed).contains(words).then_some(())
+    });
 }
 
 /// In the middle of a change: it is undone before the agent leaves, and the next finds nothing to recover.
@@ -135,7 +138,7 @@ fn an_agent_ends_where_the_api_never_answered() {
     let proxy = Proxy::start(None);
     proxy.kubeconfig(&folder.path().join("kubeconfig"));
     let mut agent = agent(folder.path(), &host);
-    until("a request", || (proxy.swallowed.load(Ordering::SeqCst) > 0).then_some(()));
+    until_swallowed(&proxy, "GET /");
     agent.signal(Signal::SIGTERM);
     let (code, said) = agent.end();
     assert_eq!((code, said.last().map(String::as_str)), (Some(0), Some("stopping")), "{said:#?}");
@@ -151,7 +154,7 @@ fn an_agent_ends_while_a_write_hangs() {
     proxy.swallows.store(true, Ordering::SeqCst);
     // News that it has to report.
     host.ip("link add news type veth peer name more");
-    swallows_something(&proxy);
+    until_swallowed(&proxy, "/nodenetworkstates/node01/status");
     agent.signal(Signal::SIGTERM);
     let (code, said) = agent.end();
     assert_eq!(code, Some(0), "{said:#?}");
