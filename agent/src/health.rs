@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// A loop that works without a sign of life for this long hangs. Between two signs there are a few requests to the API,
-/// each with a time-out (`cli::client`), or one change of the host, whose longest wait is ten seconds.
+/// each with a time-out (`cli::client`), or one change of the host, whose longest wait is ten seconds; and what it waits
+/// for probes comes on top ([`Health::with_patience`]).
 pub(crate) const HUNG: Duration = Duration::from_secs(120);
 
 /// How far the work has come.
@@ -32,16 +33,27 @@ struct Stage {
 pub(crate) struct Health {
     /// The last sign of life of a loop that works; nothing while it waits.
     working: Mutex<Option<Instant>>,
+    /// How long without a sign of life is too long.
+    limit: Duration,
     stage: watch::Sender<Stage>,
 }
 
 impl Default for Health {
     fn default() -> Self {
-        Self { working: Mutex::new(None), stage: watch::Sender::new(Stage::default()) }
+        Self::with_patience(Duration::ZERO)
     }
 }
 
 impl Health {
+    /// Of a loop that may wait so long for something, on top of all else.
+    pub(crate) fn with_patience(patience: Duration) -> Self {
+        Self {
+            working: Mutex::new(None),
+            limit: HUNG + patience,
+            stage: watch::Sender::new(Stage::default()),
+        }
+    }
+
     /// The loop works, and got this far.
     pub(crate) fn works(&self) {
         *self.working() = Some(Instant::now());
@@ -73,7 +85,12 @@ impl Health {
 
     /// Is the loop alive?
     pub(crate) fn is_alive(&self) -> bool {
-        self.working().is_none_or(|sign| sign.elapsed() < HUNG)
+        self.working().is_none_or(|sign| sign.elapsed() < self.limit)
+    }
+
+    /// How long a loop that works may be silent.
+    pub(crate) fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// Has all been read, and a pass over it ended?

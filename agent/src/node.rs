@@ -203,7 +203,7 @@ impl Agent {
         let woken = Arc::new(Woken::default());
         let tell = woken.clone();
         let kernel = Kernel::start(&settings.namespace, settings.state_dir.clone(), move || tell.kernel())?;
-        let telling = Telling::new(client.clone(), &settings.node);
+        let telling = Telling::new(client.clone(), &settings.node, settings.probes.patience);
         Ok(Self {
             name: NodeName::new(settings.node.as_str()),
             host: Host { journal: book.claims(), memory: Default::default() },

@@ -57,10 +57,10 @@ pub(super) struct Args {
     register_node: bool,
     /// What must go on working when this host is changed, if it did before: gateway, dns, api, node, or none; a policy's
     /// annotation nmstate.io/probes says otherwise for that policy
-    #[arg(long, value_name = "LIST", default_value_t = Which(Probes::default().which))]
+    #[arg(long, value_name = "LIST", env = "BERTH_PROBES", default_value_t = Which(Probes::default().which))]
     probes: Which,
     /// How long what is silent after a change is waited for, before the change is undone
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", env = "BERTH_PROBE_TIMEOUT", default_value_t = 60)]
     probe_timeout: u64,
     /// Labels of the Node that is registered
     #[arg(long, value_name = "KEY=VALUE", env = "BERTH_NODE_LABELS", value_delimiter = ',', value_parser = render::label)]

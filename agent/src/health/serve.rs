@@ -129,7 +129,7 @@ fn answer(method: &Method, path: &str, health: &Health) -> Response<Full<Bytes>>
     match path {
         "/healthz" | "/livez" => judged(
             health.is_alive(),
-            &format!("the loop has shown no sign of life for {} s", super::HUNG.as_secs()),
+            &format!("the loop has shown no sign of life for {} s", health.limit().as_secs()),
         ),
         "/readyz" => judged(
             health.is_ready(),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crds::names::enactment as names;
 use crds::names::policy::EVENT_FAILED;
@@ -35,7 +35,7 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    pub(super) fn new(client: kube::Client, node: &str) -> Self {
+    pub(super) fn new(client: kube::Client, node: &str, patience: Duration) -> Self {
         let source = Source {
             // As kubernetes-nmstate's handlers call themselves.
             component: format!("{node}.nmstate-handler"),
@@ -45,7 +45,7 @@ impl Telling {
         Self {
             node: node.to_owned(),
             events: Events::start(client, source),
-            health: Arc::default(),
+            health: Arc::new(Health::with_patience(patience)),
             asking: BTreeMap::new(),
             pass: None,
         }

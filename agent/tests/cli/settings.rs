@@ -89,6 +89,8 @@ fn every_setting_is_in_the_help_with_its_variable() {
                 "BERTH_STATE_DIR",
                 "BERTH_REGISTER_NODE",
                 "BERTH_NODE_LABELS",
+                "BERTH_PROBES",
+                "BERTH_PROBE_TIMEOUT",
                 "NMSTATE_INSTANCE_NODE_LOCK_FILE",
                 "BERTH_CONFIG",
                 "BERTH_HEALTH_ADDRESS",

@@ -121,7 +121,8 @@ fn ready_is_said_when_the_first_pass_is_over() {
     until("its last word", || hear(&heard).starts_with("STOPPING=1").then_some(()));
 
     host.ip(&format!("addr del {given} dev eth0"));
-    let mut second = service(at, &host, &at.join("notify"));
+    let heard = listener(&at.join("notify-again"));
+    let mut second = service(at, &host, &at.join("notify-again"));
     assert_eq!(hear(&heard), "READY=1\nSTATUS=at work");
     assert_eq!(host.addresses(), [given], "ready before the journal was applied");
     second.signal(Signal::SIGTERM);
@@ -147,4 +148,30 @@ fn a_port_that_is_taken_is_an_error_where_it_was_asked_for() {
     );
     assert_eq!(code, Some(1), "{said:#?}");
     assert!(said.contains(&wanted), "{said:#?}");
+}
+
+/// The usual address is a convenience: whoever comes second says so and goes on.
+#[test]
+fn the_usual_port_may_be_anothers() {
+    let (folder, host) = (Folder::new(), Host::new());
+    let config = "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: c}}], \
+        users: [{name: c, user: {}}], clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]}";
+    fs::write(folder.path().join("kubeconfig"), config).expect("written");
+    // In a network of its own: ports of this machine are others'.
+    let controller = || {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &host.netns, env!("CARGO_BIN_EXE_berth")]);
+        Berth::start_as(command, folder.path(), &["controller", "--kubeconfig=kubeconfig"])
+    };
+    let mut first = controller();
+    first.until_says("health and metrics on http://127.0.0.1:9466");
+    let mut second = controller();
+    let said =
+        second.until_says("warning: can't listen on 127.0.0.1:9466 for /healthz, /readyz and /metrics");
+    assert!(said.ends_with("; going on without"), "{said}");
+    second.until_says("waiting for Lease default/berth-controller");
+    for controller in [&mut first, &mut second] {
+        controller.signal(Signal::SIGTERM);
+        assert_eq!(controller.end().0, Some(0));
+    }
 }

@@ -3,19 +3,20 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use nix::sys::signal::Signal;
 
 use crate::folder::Folder;
-use crate::support::{Berth, Host, until};
+use crate::support::{Berth, Host, run, until};
 
 /// Between a client and the API: passes everything on, until it is told to swallow what clients send.
 struct Proxy {
     address: SocketAddr,
     swallows: Arc<AtomicBool>,
-    swallowed: Arc<AtomicUsize>,
+    swallowed: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Proxy {
@@ -51,11 +52,11 @@ impl Proxy {
     }
 }
 
-fn pump(mut from: TcpStream, mut to: Option<TcpStream>, swallows: &AtomicBool, swallowed: &AtomicUsize) {
+fn pump(mut from: TcpStream, mut to: Option<TcpStream>, swallows: &AtomicBool, swallowed: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 16 << 10];
     while let Ok(length @ 1..) = from.read(&mut buffer) {
         if swallows.load(Ordering::SeqCst) {
-            swallowed.fetch_add(length, Ordering::SeqCst);
+            swallowed.lock().expect("nobody panics").extend_from_slice(&buffer[..length]);
         } else if to.as_mut().is_none_or(|to| to.write_all(&buffer[..length]).is_err()) {
             return;
         }
@@ -83,9 +84,52 @@ fn agent(folder: &Path, host: &Host) -> Berth {
     Berth::start(folder, &arguments)
 }
 
-fn swallows_something(proxy: &Proxy) {
-    let before = proxy.swallowed.load(Ordering::SeqCst);
-    until("a request that is swallowed", || (proxy.swallowed.load(Ordering::SeqCst) > before).then_some(()));
+/// A policy of a host on its own, without a pool.
+const POLICY: &str = "
+apiVersion: nmstate.io/v1
+kind: NodeNetworkConfigurationPolicy
+metadata: {name: web}
+spec:
+  desiredState:
+    interfaces:
+    - {name: eth0, type: veth, state: up, ipv6: {enabled: true, address: [{ip: 'fd00::1', prefix-length: 64}]}}
+";
+
+/// Waits for a request that has these words and is never answered.
+fn until_swallowed(proxy: &Proxy, words: &str) {
+    until(words, || {
+        let swallowed = proxy.swallowed.lock().expect("nobody panics");
+        String::from_utf8_lossy(&swallowed).contains(words).then_some(())
+    });
+}
+
+/// In the middle of a change: it is undone before the agent leaves, and the next finds nothing to recover.
+#[test]
+fn a_change_under_way_is_undone() {
+    let (folder, host) = (Folder::new(), Host::new());
+    let at = folder.path();
+    std::fs::create_dir(at.join("manifests")).expect("a folder");
+    std::fs::write(at.join("manifests/web.yaml"), POLICY).expect("written");
+    // The kernel looks for others with that address for so long that the change is not over before we say so.
+    let slow = ["netns", "exec", &host.netns, "sysctl", "-qw", "net.ipv6.conf.eth0.dad_transmits=30"];
+    run(Command::new("ip").args(slow));
+    let netns = format!("--netns={}", host.netns);
+    let arguments = ["agent", "--standalone=manifests", "--state-dir=state", "--node=node01", &netns];
+    let mut agent = Berth::start(at, &arguments);
+    let shown = || host.ip("-6 addr show dev eth0");
+    until("a change that waits for the kernel", || {
+        shown().contains("fd00::1/64 scope global tentative").then_some(())
+    });
+    agent.signal(Signal::SIGTERM);
+    let (code, said) = agent.end();
+    assert_eq!(code, Some(0), "{said:#?}");
+    assert!(!shown().contains("fd00::1"), "{}", shown());
+    // Its folder is there, and nothing in it but the lock.
+    let inside = |folder: &Path| std::fs::read_dir(folder).expect("a folder").flatten().map(|one| one.path());
+    let names = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let own = inside(&at.join("state")).find(|path| names(path).starts_with("netns-")).expect("checkpoints");
+    let left: Vec<String> = inside(&own).map(|path| names(&path)).collect();
+    assert_eq!(left, ["lock"]);
 }
 
 #[test]
@@ -94,7 +138,7 @@ fn an_agent_ends_where_the_api_never_answered() {
     let proxy = Proxy::start(None);
     proxy.kubeconfig(&folder.path().join("kubeconfig"));
     let mut agent = agent(folder.path(), &host);
-    until("a request", || (proxy.swallowed.load(Ordering::SeqCst) > 0).then_some(()));
+    until_swallowed(&proxy, "GET /");
     agent.signal(Signal::SIGTERM);
     let (code, said) = agent.end();
     assert_eq!((code, said.last().map(String::as_str)), (Some(0), Some("stopping")), "{said:#?}");
@@ -110,7 +154,7 @@ fn an_agent_ends_while_a_write_hangs() {
     proxy.swallows.store(true, Ordering::SeqCst);
     // News that it has to report.
     host.ip("link add news type veth peer name more");
-    swallows_something(&proxy);
+    until_swallowed(&proxy, "/nodenetworkstates/node01/status");
     agent.signal(Signal::SIGTERM);
     let (code, said) = agent.end();
     assert_eq!(code, Some(0), "{said:#?}");
