@@ -75,7 +75,7 @@ async fn a_second_agent_for_one_host_ends_at_once() {
 }
 
 /// An address that the kernel looks for on the wire before it is used: that takes a second or two.
-fn slow(ip: &str, most: Value) -> Value {
+fn slow(ip: &str, most: &Value) -> Value {
     json!({"maxUnavailable": most, "desiredState": {"interfaces": [{"name": "eth0", "type": "veth", "state": "up",
         "ipv6": {"enabled": true, "dhcp": false, "autoconf": false, "address": [{"ip": ip, "prefix-length": 64}]}}]}})
 }
@@ -90,18 +90,18 @@ fn has(fleet: &Fleet, host: &str, ip: &str) -> bool {
 async fn a_policy_is_changed_under_way() {
     let hosts = ["a", "b", "c"];
     let mut fleet = three(&hosts).await;
-    fleet.policy("slow", slow("fd00::1", json!(1))).await;
+    fleet.policy("slow", slow("fd00::1", &json!(1))).await;
     let count = |world: &World, condition: &str| {
         hosts.iter().filter(|host| world.stands(host, "slow", condition)).count()
     };
     fleet.until("under way", |world| count(world, "Progressing") == 1 && count(world, "Pending") == 2).await;
-    let refused = fleet.try_edit_policy("slow", slow("fd00::2", json!(1))).await.expect_err("under way");
+    let refused = fleet.try_edit_policy("slow", slow("fd00::2", &json!(1))).await.expect_err("under way");
     assert!(refused.to_string().contains("policy slow is still in progress"), "{refused}");
     fleet.delete_policy("slow").await;
-    fleet.policy("slow", slow("fd00::3", json!(1))).await;
+    fleet.policy("slow", slow("fd00::3", &json!(1))).await;
     ends_with(&mut fleet, &hosts, "fd00::3").await;
     // Over: now it may be.
-    fleet.try_edit_policy("slow", slow("fd00::4", json!(1))).await.expect("it is over");
+    fleet.try_edit_policy("slow", slow("fd00::4", &json!(1))).await.expect("it is over");
     ends_with(&mut fleet, &hosts, "fd00::4").await;
 }
 
@@ -111,10 +111,10 @@ async fn a_policy_is_edited_while_hosts_wait_for_a_slot() {
     let hosts = ["a", "b", "c"];
     let mut fleet = three(&hosts).await;
     fleet.stop_controller("controller");
-    fleet.policy("slow", slow("fd00::1", json!(1))).await;
+    fleet.policy("slow", slow("fd00::1", &json!(1))).await;
     fleet.until("known", |world| world.enactments.len() == 3).await;
     let begun = Instant::now();
-    while let Err(error) = fleet.try_edit_policy("slow", slow("fd00::2", json!(1))).await {
+    while let Err(error) = fleet.try_edit_policy("slow", slow("fd00::2", &json!(1))).await {
         assert!(begun.elapsed() < PATIENCE, "{error}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
@@ -159,7 +159,7 @@ async fn an_agent_is_told_to_stop_under_way() {
     fleet.controller("controller", None);
     fleet.host("a", 1);
     fleet.until("registered", |world| world.states.len() == 1).await;
-    fleet.policy("slow", slow("fd00::1", json!("100%"))).await;
+    fleet.policy("slow", slow("fd00::1", &json!("100%"))).await;
     // On the card and not yet usable: in the middle.
     let begun = Instant::now();
     while !fleet.machines["a"].ip("-6 addr show dev eth0").contains("fd00::1/64 scope global tentative") {
