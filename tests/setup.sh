@@ -73,6 +73,8 @@ packages() {
     command -v busybox >/dev/null || printf '%s\n' busybox-static
     command -v cpio >/dev/null || printf '%s\n' cpio
     command -v depmod >/dev/null || printf '%s\n' kmod
+    # Tests of the service: what systemd thinks of its unit.
+    command -v systemd-analyze >/dev/null || printf '%s\n' systemd
     # Tests of the API: a control plane, which is built with Go where there is none.
     command -v setpriv >/dev/null && command -v flock >/dev/null || printf '%s\n' util-linux
     command -v go >/dev/null || tests/control-plane/build.sh --find >/dev/null 2>&1 || printf '%s\n' golang-go ca-certificates

@@ -2,7 +2,7 @@
 //!
 //! What a leader would do and has not done is a [`Need`]. After a moment's grace the Lease is read; if nobody has it the
 //! agent does it itself, by the leader's own code and under the same guards. A claim that a leader leaves without an answer
-//! is the agent's own after [`UNSERVED`]. Overtaken by others, it tries again for as long as the need lasts, after ever
+//! is the agent's own after half a minute. Overtaken by others, it tries again for as long as the need lasts, after ever
 //! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
 //! back, ending a hold; those need a leader.
 //!
