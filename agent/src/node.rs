@@ -383,7 +383,6 @@ impl Agent {
             // Once each: there are kernels without marks.
             self.marked.extend(&new);
             self.kernel.mark(new).await?;
-            crate::fault::point("marked");
         }
         self.marked.retain(|ip| held.contains(ip));
         Ok(())

@@ -12,7 +12,7 @@ pub(super) const ROUNDS: [Round; 11] = [
     ["journal-holding", "holds-written", "ledger-written:2"],
     ["progressing-said", "applied", "ledger-written:3"],
     ["state-journalled", "available-said", "answered"],
-    ["marked", "available-said:2", "answered:2"],
+    ["progressing-said:2", "available-said:2", "answered:2"],
     ["off-the-nic", "journal-releasing", "policy-written"],
     ["let-go", "slot-removed", "policy-written:3"],
     ["journal-gone", "finalizer-off", "ledger-written:5"],
