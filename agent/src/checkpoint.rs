@@ -2,7 +2,8 @@
 //!
 //! One per network namespace, under the state directory in a folder named by the namespace's number. Tied to the boot
 //! and the namespace it is about: of another one it says nothing, and is discarded. A folder is locked while somebody
-//! works on it, so two never change one namespace at once.
+//! works on it, and the namespace itself by a name in it: so two never change one namespace at once, whichever state
+//! directories they have.
 //!
 //! Cost: one write with two syncs per change, none where there is nothing to do. One file is left behind per change that
 //! couldn't be undone whole, under a name of its own; folders of namespaces in which nothing is under way go when the next
@@ -26,8 +27,12 @@ use serde_json::Value;
 
 use crate::host::file;
 use crate::netns::Identity;
+use crate::netns::name::{self, Holder, Name};
 
 pub use peek::{Peek, peek};
+
+/// What whoever changes a network namespace is called in it.
+const CHANGING: &str = "nmstate.io/berth-change";
 
 /// Who only looks ([`peek()`]) holds the lock for an instant; whoever changes something holds it for longer than this.
 const LOCK_TRIES: usize = 20;
@@ -45,6 +50,10 @@ pub enum CheckpointError {
     Folder { path: PathBuf, source: io::Error },
     #[error("another berth is changing this network namespace (it has locked {})", .path.display())]
     Busy { path: PathBuf },
+    #[error("another berth is changing this network namespace ({holder}), with another state directory")]
+    Elsewhere { holder: String },
+    #[error("can't tell whether another berth is changing this network namespace")]
+    Name { source: io::Error },
     #[error("can't write the checkpoint {}", .path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("can't read the checkpoint {}", .path.display())]
@@ -92,6 +101,23 @@ fn open(folder: &Path, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// The namespace's name for whoever changes it.
+fn named() -> Result<Option<Name>, CheckpointError> {
+    match name::take(CHANGING).map_err(|source| CheckpointError::Name { source })? {
+        Ok(name) => Ok(Some(name)),
+        Err(Holder::Process(holder)) => Err(CheckpointError::Elsewhere { holder }),
+        Err(Holder::Stranger { .. }) => Ok(None),
+    }
+}
+
+/// Why one says nothing about this namespace, if so.
+fn foreign(identity: &Identity, here: &Identity) -> Option<Found> {
+    if identity.boot != here.boot {
+        return Some(Found::Foreign { why: "it is from before the last boot" });
+    }
+    (identity != here).then_some(Found::Foreign { why: "it is of another network namespace" })
+}
+
 fn folder(state_dir: &Path, identity: &Identity) -> PathBuf {
     state_dir.join(format!("netns-{}", identity.namespace))
 }
@@ -114,11 +140,19 @@ pub struct Store {
     path: PathBuf,
     identity: Identity,
     _lock: Flock<File>,
+    /// Nothing, where a stranger has it: who has no rights over the network must not keep anybody out.
+    _name: Option<Name>,
 }
 
 impl Store {
-    /// Locks the folder of the namespace that the calling thread is in.
+    /// Locks the namespace that the calling thread is in, and its folder.
     pub fn lock(state_dir: &Path, identity: Identity) -> Result<Self, CheckpointError> {
+        let folder = Self::lock_folder(state_dir, identity)?;
+        Ok(Self { _name: named()?, ..folder })
+    }
+
+    /// The folder alone.
+    fn lock_folder(state_dir: &Path, identity: Identity) -> Result<Self, CheckpointError> {
         let folder = folder(state_dir, &identity);
         let wrong = |source: io::Error| CheckpointError::Folder { path: folder.clone(), source };
         let path = folder.join(LOCK);
@@ -135,7 +169,7 @@ impl Store {
             match Flock::lock(opened, FlockArg::LockExclusiveNonblock) {
                 Ok(lock) if sweep::is_at(&lock, &path) => {
                     sweep::sweep(state_dir, &folder);
-                    return Ok(Self { path: folder.join(NAME), identity, _lock: lock });
+                    return Ok(Self { path: folder.join(NAME), identity, _lock: lock, _name: None });
                 }
                 // What is locked is nobody's lock any more.
                 Ok(_) => continue,
@@ -177,19 +211,16 @@ impl Store {
         };
         let damaged = |source: serde_json::Error| CheckpointError::Damaged { path: path(), source };
         let value: Value = serde_json::from_str(&text).map_err(damaged)?;
+        // Whose it is comes first: what another boot left is no matter, whatever its form.
+        let whose = serde_json::from_value::<Identity>(value["identity"].clone());
+        if let Some(foreign) = whose.ok().and_then(|whose| foreign(&whose, &self.identity)) {
+            return Ok(foreign);
+        }
         if value.get("form") != Some(&FORM.into()) {
             return Err(CheckpointError::OtherForm { path: path() });
         }
         let checkpoint: Checkpoint = serde_json::from_value(value).map_err(damaged)?;
-        Ok(match checkpoint.identity {
-            ref identity if identity.boot != self.identity.boot => {
-                Found::Foreign { why: "it is from before the last boot" }
-            }
-            ref identity if *identity != self.identity => {
-                Found::Foreign { why: "it is of another network namespace" }
-            }
-            _ => Found::Open(Box::new(checkpoint)),
-        })
+        Ok(Found::Open(Box::new(checkpoint)))
     }
 
     /// On disk when this returns.

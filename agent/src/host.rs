@@ -83,7 +83,8 @@ const HOSTNAME: &str = "/etc/hostname";
 
 fn hostname() -> io::Result<Hostname> {
     let running = nix::unistd::gethostname()?.to_string_lossy().into_owned();
-    let text = file::read(HOSTNAME.as_ref())?;
+    let read = file::read(HOSTNAME.as_ref())?;
+    let text = String::from_utf8_lossy(&read);
     let config = text.lines().map(str::trim).find(|line| is_name(line)).map(str::to_owned);
     Ok(Hostname { running: Some(running).filter(|name| !name.is_empty()), config })
 }
@@ -107,6 +108,7 @@ fn set_hostname(wanted: &Hostname) -> io::Result<()> {
     if wanted.config == found.config {
         return Ok(());
     }
-    let text = renamed(&file::read(HOSTNAME.as_ref())?, wanted.config.as_deref());
-    file::replace_or_remove(HOSTNAME.as_ref(), &text)
+    let read = file::read(HOSTNAME.as_ref())?;
+    let text = renamed(&String::from_utf8_lossy(&read), wanted.config.as_deref());
+    file::replace_or_remove(HOSTNAME.as_ref(), text.as_bytes())
 }

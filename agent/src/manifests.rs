@@ -33,6 +33,11 @@ pub struct Manifests {
     client: Client,
     /// The files as they were when all of them were last taken.
     taken: Option<Files>,
+    /// The files as they were at the last look: what is in none of them is deleted only if that was so twice, since a file
+    /// may be half written.
+    seen: Option<Files>,
+    /// What was last said to be wrong.
+    said: Vec<String>,
 }
 
 type Files = BTreeMap<PathBuf, (SystemTime, u64)>;
@@ -45,9 +50,21 @@ struct Wanted {
     object: Value,
 }
 
+/// What became of an object that is wanted.
+enum Put {
+    Done,
+    /// One of its name is on its way out.
+    Leaving,
+}
+
+/// A policy that is being rolled out is not edited meanwhile: the API says so, and that passes.
+fn is_in_progress(status: &kube::core::Status) -> bool {
+    status.code < 500 && status.message.contains("is still in progress")
+}
+
 impl Manifests {
     pub fn new(folder: &Path, client: Client) -> Self {
-        Self { folder: folder.to_owned(), client, taken: None }
+        Self { folder: folder.to_owned(), client, taken: None, seen: None, said: Vec::new() }
     }
 
     /// Follows the directory until dropped. `tell` hears what is wrong, once for each state of the files.
@@ -73,32 +90,57 @@ impl Manifests {
         }
         let mut wrong = Vec::new();
         let wanted = read(&files, &mut wrong);
-        if let Err(error) = self.bring(&wanted, wrong.is_empty(), &mut wrong).await {
-            // Away: the same again, and nothing to say about the files.
-            tell(&format!("the API: {}; trying again", words(&error)));
-            return AGAIN;
+        let steady = self.seen.as_ref() == Some(&files);
+        let brought = self.bring(&wanted, wrong.is_empty() && steady, &mut wrong).await;
+        self.seen = Some(files.clone());
+        let waits = match brought {
+            Ok(waits) => waits,
+            Err(error) => {
+                // Away: the same again, and nothing to say about the files.
+                tell(&format!("the API: {}; trying again", words(&error)));
+                return AGAIN;
+            }
+        };
+        for line in wrong.iter().filter(|line| !self.said.contains(line)) {
+            tell(line);
         }
-        wrong.iter().for_each(|line| tell(line));
-        self.taken = Some(files);
+        self.said = wrong;
+        if steady && !waits {
+            self.taken = Some(files);
+            self.said.clear();
+        }
         LOOK
     }
 
+    /// Brings what is wanted into the API, and where the files are `whole` takes the rest away. Whether something has to
+    /// wait: what is in progress or being deleted can't be changed now, and can be later.
     async fn bring(
         &self,
         wanted: &[Wanted],
         whole: bool,
         wrong: &mut Vec<String>,
-    ) -> Result<(), kube::Error> {
+    ) -> Result<bool, kube::Error> {
+        let mut waits = false;
         for one in wanted {
             let brought = match one.kind {
                 Kind::NodeIPPool => self.put::<NodeIPPool>(one).await,
                 Kind::NodeNetworkConfigurationPolicy => self.put::<NodeNetworkConfigurationPolicy>(one).await,
                 _ => continue,
             };
+            let about = |what: &str| format!("{}: {} {}: {what}", one.file, one.kind.name(), one.name);
             match brought {
-                Ok(()) => {}
+                Ok(Put::Done) => {}
+                Ok(Put::Leaving) => {
+                    waits = true;
+                    wrong.push(about("is being deleted; made anew when it is gone"));
+                }
+                Err(kube::Error::Api(status)) if status.code == 409 => waits = true,
+                Err(kube::Error::Api(status)) if is_in_progress(&status) => {
+                    waits = true;
+                    wrong.push(about(&format!("{}; changed when it is over", status.message)));
+                }
                 Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
-                    wrong.push(format!("{}: {} {}: {}", one.file, one.kind.name(), one.name, status.message));
+                    wrong.push(about(&status.message));
                 }
                 Err(error) => return Err(error),
             }
@@ -107,10 +149,10 @@ impl Manifests {
             self.drop_others::<NodeNetworkConfigurationPolicy>(wanted).await?;
             self.drop_others::<NodeIPPool>(wanted).await?;
         }
-        Ok(())
+        Ok(waits)
     }
 
-    async fn put<K>(&self, one: &Wanted) -> Result<(), kube::Error>
+    async fn put<K>(&self, one: &Wanted) -> Result<Put, kube::Error>
     where
         K: Resource<Scope = kube::core::ClusterResourceScope>
             + Clone
@@ -128,18 +170,24 @@ impl Manifests {
                 api.create(&PostParams::default(), &new).await?;
                 crate::fault::point("manifest-put");
             }
+            Some(there) if there.meta().deletion_timestamp.is_some() => return Ok(Put::Leaving),
             Some(there) => {
                 let before = serde_json::to_value(&there).map_err(kube::Error::SerdeError)?;
                 let mut next = before.clone();
                 next["spec"] = object["spec"].clone();
-                next["metadata"]["labels"][FROM_MANIFESTS] = json!("true");
+                // What others have put there stays.
+                for marks in ["labels", "annotations"] {
+                    for (key, value) in object["metadata"][marks].as_object().into_iter().flatten() {
+                        next["metadata"][marks][key] = value.clone();
+                    }
+                }
                 let typed: K = serde_json::from_value(next).map_err(kube::Error::SerdeError)?;
                 if serde_json::to_value(&typed).map_err(kube::Error::SerdeError)? != before {
                     api.replace(&one.name, &PostParams::default(), &typed).await?;
                 }
             }
         }
-        Ok(())
+        Ok(Put::Done)
     }
 
     /// What came from a file and is in none any more.
@@ -213,6 +261,15 @@ fn wanted_of(file: &str, object: Value) -> Result<Wanted, String> {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     if name.is_empty() {
         return Err("metadata.name: is missing".to_owned());
+    }
+    for marks in ["labels", "annotations"] {
+        let is_text = |marks: &Value| {
+            let all = marks.as_object().map(|all| all.values().all(Value::is_string));
+            marks.is_null() || all.unwrap_or(false)
+        };
+        if !is_text(&object["metadata"][marks]) {
+            return Err(format!("{} {name}: metadata.{marks}: expected names and texts", kind.name()));
+        }
     }
     pools::check(kind, &object).map_err(|error| format!("{} {name}: {error}", kind.name()))?;
     Ok(Wanted { file: file.to_owned(), kind, name, object })

@@ -1,6 +1,7 @@
 //! Network namespaces: which one is meant, how to work inside it, and how to tell it from every other.
 
 mod cookie;
+pub(crate) mod name;
 
 use std::fs::File;
 use std::io;

@@ -40,7 +40,7 @@ use policy::state::{Address, AddressProtocol};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
-use crate::api::Watched;
+use crate::api::{Watched, random};
 use crate::api::error::{whole, words};
 use crate::api::task::Task;
 use crate::clock::now;
@@ -59,8 +59,12 @@ pub use journal::JournalError;
 pub use kernel::HostError;
 pub use register::Registration;
 
-/// How long to wait after the API was away, or a write was overtaken.
+/// How long to wait after the API was away, at first and at most: longer each time, and never all hosts together.
 const AGAIN: Duration = Duration::from_millis(500);
+const LONGEST: Duration = Duration::from_secs(30);
+
+/// How often it is looked whether what a cut-off change left can be put right by now.
+const RECOVER: Duration = Duration::from_secs(5);
 
 /// How long a pass that is told to stop may still wait for the API: an answer that comes comes sooner.
 const LEAVE: Duration = Duration::from_secs(3);
@@ -74,6 +78,9 @@ pub struct Settings {
     pub node: String,
     pub namespace: Namespace,
     pub state_dir: PathBuf,
+    /// Where checkpoints are, while a change is under way: where `berth apply` has its own, so that each undoes what the
+    /// other left.
+    pub checkpoint_dir: PathBuf,
     /// Where there is no kubelet.
     pub register: Option<Registration>,
     /// The namespace of the controller's Lease: where nobody has it, agents serve themselves.
@@ -202,7 +209,7 @@ impl Agent {
         }
         let woken = Arc::new(Woken::default());
         let tell = woken.clone();
-        let kernel = Kernel::start(&settings.namespace, settings.state_dir.clone(), move || tell.kernel())?;
+        let kernel = Kernel::start(&settings.namespace, settings.checkpoint_dir.clone(), move || tell.kernel())?;
         let telling = Telling::new(client.clone(), &settings.node, settings.probes.patience);
         Ok(Self {
             name: NodeName::new(settings.node.as_str()),
@@ -244,12 +251,16 @@ impl Agent {
 
     /// Works until told to stop.
     pub async fn run(&mut self) -> Result<(), NodeError> {
-        self.kernel.recover().await?;
+        if !self.recover().await {
+            return Ok(());
+        }
         let _kept = self.register.take().map(|registration| self.registered(registration));
         tokio::select! {
             () = self.objects.started() => {}
             () = tokio::time::sleep(Duration::from_secs(3)) => {}
         }
+        let mut failures = 0;
+        let mut said = String::new();
         while !self.stopping.load(Ordering::SeqCst) {
             let woken = self.woken.clone();
             let hurry = self.hurry();
@@ -258,23 +269,56 @@ impl Agent {
                 () = hurry => break,
             };
             self.telling.passed(passed.is_ok() && self.objects.are_read());
-            let wait = match passed {
-                Ok(wait) => wait,
+            let (wait, wrong) = match passed {
+                Ok(wait) => (wait, None),
                 Err(NodeError::Api(error)) => {
-                    warn(&format!("{}: {}; trying again", self.name, words(&error)));
-                    Some(AGAIN)
+                    failures += 1;
+                    let most = AGAIN.saturating_mul(1 << failures.min(10)).min(LONGEST);
+                    (Some(AGAIN + random::up_to(most)), Some(words(&error)))
                 }
-                Err(error) => {
-                    warn(&format!("{}: {}", self.name, whole(&error)));
-                    Some(Duration::from_secs(5))
-                }
+                Err(error @ NodeError::Host(HostError::Died)) => return Err(error),
+                Err(error) => (Some(Duration::from_secs(5)), Some(whole(&error))),
             };
-            let wait = wait.unwrap_or(Duration::from_secs(3600));
             self.telling.health.waits();
+            // What is wrong is said once, until it is another thing or nothing.
+            match &wrong {
+                None => (failures, said) = (0, String::new()),
+                Some(now) if *now != said => {
+                    warn(&format!("{}: {now}; trying again", self.name));
+                    said.clone_from(now);
+                }
+                Some(_) => {}
+            }
+            if wrong.is_some() {
+                // Whatever wakes it: who doesn't do its part is not asked at once.
+                let mut stopped = self.stopped.subscribe();
+                let _ = tokio::time::timeout(AGAIN, stopped.wait_for(|stopped| *stopped)).await;
+            }
+            let wait = wait.unwrap_or(Duration::from_secs(3600));
             // Nothing by then is nothing wrong.
             let _ = tokio::time::timeout(wait, woken.notify.notified()).await;
         }
         Ok(())
+    }
+
+    /// What a change that was cut off left is put right, before anything else. Where that can't be, somebody has to look at
+    /// the host: it is said, and tried again. Whether it is done: not if the agent is to stop.
+    async fn recover(&mut self) -> bool {
+        let mut said = String::new();
+        while !self.stopping.load(Ordering::SeqCst) {
+            self.telling.health.works();
+            let Err(error) = self.kernel.recover().await else { return true };
+            self.telling.health.waits();
+            let now = whole(&error);
+            if now != said {
+                warn(&format!("{}: {now}; nothing is done before that", self.name));
+                said = now;
+            }
+            let mut stopped = self.stopped.subscribe();
+            // Told to stop, or time to look again.
+            let _ = tokio::time::timeout(RECOVER, stopped.wait_for(|stopped| *stopped)).await;
+        }
+        false
     }
 
     /// How this agent is.
@@ -308,8 +352,20 @@ impl Agent {
         })
     }
 
-    /// Does all there is to do; when to look again, if nothing wakes it before.
+    /// Does all there is to do; when to look again, if nothing wakes it before. Where the API doesn't do its part, what was
+    /// last good is kept so all the same: an API that can be read and not written is no reason to be without an address.
     async fn pass(&mut self) -> Result<Option<Duration>, NodeError> {
+        match self.work().await {
+            Err(NodeError::Api(error)) => {
+                self.observe().await?;
+                self.keep().await?;
+                Err(error.into())
+            }
+            done => done,
+        }
+    }
+
+    async fn work(&mut self) -> Result<Option<Duration>, NodeError> {
         let mut overtaken = 0;
         loop {
             if self.stopping.load(Ordering::SeqCst) {

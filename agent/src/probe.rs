@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 
 use policy::state::{Observed, RouteType};
 
+/// Between two questions: who answers at once that it doesn't work is not asked a hundred times.
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// How long one question may take.
 const ANSWER: Duration = Duration::from_secs(1);
 /// The table that everybody's routes are in.
@@ -61,12 +64,14 @@ pub struct NoProbe(String);
 pub struct Probes {
     pub which: BTreeSet<Probe>,
     pub patience: Duration,
+    /// Whether what doesn't work at once is asked again before the change: not where the change can't wait.
+    pub insist: bool,
 }
 
 impl Default for Probes {
     /// A bridge with spanning tree forwards after half a minute.
     fn default() -> Self {
-        Self { which: Probe::ALL.into(), patience: Duration::from_secs(60) }
+        Self { which: Probe::ALL.into(), patience: Duration::from_secs(60), insist: true }
     }
 }
 
@@ -127,7 +132,7 @@ impl<'a> Watch<'a> {
 
     /// Before the first write: notes what works.
     pub fn before(&mut self, seen: &Observed) {
-        let until = Instant::now() + 2 * ANSWER;
+        let until = Instant::now() + if self.probes.insist { 2 * ANSWER } else { Duration::ZERO };
         let api = self.api;
         let works = |probe: Probe| loop {
             match ask(probe, seen, api) {
@@ -135,7 +140,7 @@ impl<'a> Watch<'a> {
                 Err(_) if Instant::now() >= until => break false,
                 // There is nobody to ask.
                 Err(why) if why.starts_with(NONE) => break false,
-                Err(_) => {}
+                Err(_) => std::thread::sleep(PAUSE),
             }
         };
         self.worked = std::thread::scope(|scope| {

@@ -103,6 +103,7 @@ impl Ground {
         let mut command = Command::new(BERTH);
         command.args(["agent", "--register-node", "--node", NODE, "--netns", &self.netns]);
         command.arg("--state-dir").arg(self.folder.join("state"));
+        command.arg("--checkpoint-dir").arg(self.folder.join("checkpoints"));
         command.arg("--kubeconfig").arg(self.config("agent"));
         Process::start(command, &self.folder.join("agent.log"))
     }

@@ -13,7 +13,8 @@ use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
 
-use super::error::{Trouble, optional, trouble};
+use super::error::{Trouble, optional, trouble, words};
+use crate::telemetry::warn;
 
 /// How long a Lease lasts, how often it is renewed, and after how long without success its holder stops.
 pub const LASTS: Duration = Duration::from_secs(15);
@@ -28,6 +29,8 @@ pub struct Election {
     identity: String,
     /// The Lease as it last changed, and when that was seen.
     seen: Option<(Option<String>, Instant)>,
+    /// What was last said to be wrong.
+    complained: String,
 }
 
 impl Election {
@@ -37,6 +40,16 @@ impl Election {
             name: name.to_owned(),
             identity: identity.to_owned(),
             seen: None,
+            complained: String::new(),
+        }
+    }
+
+    /// Says why there is no Lease, once for each reason.
+    fn complain(&mut self, error: &kube::Error) {
+        let why = words(error);
+        if why != self.complained {
+            warn(&format!("Lease {}: {why}; trying again", self.name));
+            self.complained = why;
         }
     }
 
@@ -51,7 +64,11 @@ impl Election {
                     }
                 }
                 // Somebody else has it, or nobody answers.
-                Ok(false) | Err(_) => tokio::time::sleep(RENEW / 2).await,
+                Ok(false) => tokio::time::sleep(RENEW / 2).await,
+                Err(error) => {
+                    self.complain(&error);
+                    tokio::time::sleep(RENEW / 2).await;
+                }
             }
         }
     }
@@ -59,7 +76,9 @@ impl Election {
     /// Takes it and renews it, whatever happens, until dropped: of something that is nobody else's.
     pub async fn hold(mut self) {
         loop {
-            let _ = self.take().await;
+            if let Err(error) = self.take().await {
+                self.complain(&error);
+            }
             tokio::time::sleep(RENEW).await;
         }
     }
@@ -81,10 +100,12 @@ impl Election {
         let mut renewed = Instant::now();
         while renewed.elapsed() < GIVE_UP {
             tokio::time::sleep(RENEW).await;
-            match self.take().await {
-                Ok(true) => renewed = Instant::now(),
-                Ok(false) => return,
-                Err(_) => {}
+            // Whoever isn't answered in time doesn't lead, however long the answer takes.
+            let left = GIVE_UP.saturating_sub(renewed.elapsed());
+            match tokio::time::timeout(left, self.take()).await {
+                Ok(Ok(true)) => renewed = Instant::now(),
+                Ok(Ok(false)) => return,
+                Ok(Err(_)) | Err(_) => {}
             }
         }
     }

@@ -27,6 +27,9 @@ use crate::telemetry::warn;
 /// How long to wait after a first failure, and at most.
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(10);
+/// A server that is there says something at least once a minute, if only a bookmark. After this long without a word the
+/// connection may be dead without anybody having said so, and the watch is taken up on another.
+const SILENCE: Duration = Duration::from_secs(150);
 
 /// What happened to an object.
 #[derive(Clone, Debug)]
@@ -72,11 +75,20 @@ where
 {
     /// Begins to watch what the parameters select. `tell` hears of every change.
     pub fn start(api: Api<K>, select: ListParams, tell: impl Fn(Change<K>) + Send + Sync + 'static) -> Self {
+        Self::start_with(api, select, SILENCE, tell)
+    }
+
+    fn start_with(
+        api: Api<K>,
+        select: ListParams,
+        silence: Duration,
+        tell: impl Fn(Change<K>) + Send + Sync + 'static,
+    ) -> Self {
         let objects = Objects::default();
         let (link, seen) = watch::channel(Link::Starting);
         let read = Arc::new(AtomicBool::new(false));
         let follow =
-            Follow { api, select, objects: objects.clone(), link, read: read.clone(), tell: Box::new(tell) };
+            Follow { api, select, objects: objects.clone(), link, read: read.clone(), tell: Box::new(tell), silence };
         let task = Arc::new(Task::spawn(follow.run()));
         Self { objects, link: seen, read, _task: task }
     }
@@ -134,6 +146,8 @@ struct Follow<K> {
     link: watch::Sender<Link>,
     read: Arc<AtomicBool>,
     tell: Box<dyn Fn(Change<K>) + Send + Sync>,
+    /// After so long without a word a watch is taken up anew.
+    silence: Duration,
 }
 
 /// Why a watch has to be taken up again.
@@ -221,7 +235,10 @@ where
         self.link.send_replace(Link::Current);
         pin_mut!(events);
         loop {
-            match events.next().await {
+            let Ok(event) = tokio::time::timeout(self.silence, events.next()).await else {
+                return Ended::Normally;
+            };
+            match event {
                 None => return Ended::Normally,
                 Some(Ok(WatchEvent::Added(object) | WatchEvent::Modified(object))) => {
                     object.resource_version().unwrap_or_default().clone_into(from);

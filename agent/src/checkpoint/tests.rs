@@ -39,11 +39,11 @@ fn before() -> Observed {
 #[test]
 fn what_was_written_is_found_until_it_is_removed() {
     let folder = Folder::new("found");
-    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    let store = Store::lock_folder(&folder.0, identity("boot", 7)).unwrap();
     assert_eq!(store.find().unwrap(), Found::Nothing);
     store.write(&before(), &json!({"interfaces": []})).unwrap();
     drop(store);
-    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    let store = Store::lock_folder(&folder.0, identity("boot", 7)).unwrap();
     let Found::Open(found) = store.find().unwrap() else { panic!("open") };
     assert_eq!((found.before, found.desired), (before(), json!({"interfaces": []})));
     store.remove().unwrap();
@@ -54,8 +54,8 @@ fn what_was_written_is_found_until_it_is_removed() {
 #[test]
 fn of_another_boot_it_says_nothing() {
     let folder = Folder::new("boot");
-    Store::lock(&folder.0, identity("old", 7)).unwrap().write(&before(), &json!({})).unwrap();
-    let found = Store::lock(&folder.0, identity("new", 7)).unwrap().find().unwrap();
+    Store::lock_folder(&folder.0, identity("old", 7)).unwrap().write(&before(), &json!({})).unwrap();
+    let found = Store::lock_folder(&folder.0, identity("new", 7)).unwrap().find().unwrap();
     assert_eq!(found, Found::Foreign { why: "it is from before the last boot" });
 }
 
@@ -63,16 +63,27 @@ fn of_another_boot_it_says_nothing() {
 #[test]
 fn of_another_namespace_it_says_nothing() {
     let folder = Folder::new("namespace");
-    Store::lock(&folder.0, identity("boot", 7)).unwrap().write(&before(), &json!({})).unwrap();
+    Store::lock_folder(&folder.0, identity("boot", 7)).unwrap().write(&before(), &json!({})).unwrap();
     fs::rename(folder.0.join("netns-7"), folder.0.join("netns-8")).unwrap();
-    let found = Store::lock(&folder.0, identity("boot", 8)).unwrap().find().unwrap();
+    let found = Store::lock_folder(&folder.0, identity("boot", 8)).unwrap().find().unwrap();
     assert_eq!(found, Found::Foreign { why: "it is of another network namespace" });
+}
+
+/// An upgrade and then a boot: what another version left says nothing about this boot.
+#[test]
+fn of_another_boot_it_says_nothing_whatever_its_form() {
+    let folder = Folder::new("form-of-another-boot");
+    let store = Store::lock_folder(&folder.0, identity("new", 7)).unwrap();
+    fs::write(store.path(), r#"{"form": 2, "identity": {"boot": "old", "namespace": 7}, "more": 1}"#).unwrap();
+    assert_eq!(store.find().unwrap(), Found::Foreign { why: "it is from before the last boot" });
+    fs::write(store.path(), r#"{"form": 2, "identity": {"boot": "new", "namespace": 7}}"#).unwrap();
+    assert!(matches!(store.find(), Err(CheckpointError::OtherForm { .. })));
 }
 
 #[test]
 fn a_damaged_one_is_neither_used_nor_lost() {
     let folder = Folder::new("damaged");
-    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    let store = Store::lock_folder(&folder.0, identity("boot", 7)).unwrap();
     store.write(&before(), &json!({})).unwrap();
     let text = fs::read_to_string(store.path()).unwrap();
     fs::write(store.path(), &text[..text.len() / 2]).unwrap();
@@ -85,18 +96,18 @@ fn a_damaged_one_is_neither_used_nor_lost() {
 #[test]
 fn two_do_not_work_on_one_namespace_at_once() {
     let folder = Folder::new("lock");
-    let first = Store::lock(&folder.0, identity("boot", 7)).unwrap();
-    assert!(matches!(Store::lock(&folder.0, identity("boot", 7)), Err(CheckpointError::Busy { .. })));
-    Store::lock(&folder.0, identity("boot", 8)).unwrap();
+    let first = Store::lock_folder(&folder.0, identity("boot", 7)).unwrap();
+    assert!(matches!(Store::lock_folder(&folder.0, identity("boot", 7)), Err(CheckpointError::Busy { .. })));
+    Store::lock_folder(&folder.0, identity("boot", 8)).unwrap();
     drop(first);
-    Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    Store::lock_folder(&folder.0, identity("boot", 7)).unwrap();
 }
 
 /// What can't be undone whole is out of the way and still there, also twice in a second.
 #[test]
 fn set_aside_it_is_open_no_more_and_not_lost() {
     let folder = Folder::new("aside");
-    let store = Store::lock(&folder.0, identity("boot", 7)).unwrap();
+    let store = Store::lock_folder(&folder.0, identity("boot", 7)).unwrap();
     let mut kept: Vec<PathBuf> = Vec::new();
     for _ in 0..3 {
         store.write(&before(), &json!({"interfaces": []})).unwrap();
@@ -113,14 +124,14 @@ fn a_peek_tells_what_is_cut_off_from_what_is_under_way() {
     let folder = Folder::new("peek");
     let (ours, rebooted) = (identity("boot", 7), identity("other", 7));
     assert_eq!(peek(&folder.0, &ours), Peek::Nothing);
-    let store = Store::lock(&folder.0, ours.clone()).unwrap();
+    let store = Store::lock_folder(&folder.0, ours.clone()).unwrap();
     assert_eq!(peek(&folder.0, &ours), Peek::Nothing, "nothing is written yet");
     store.write(&before(), &json!({})).unwrap();
     assert_eq!(peek(&folder.0, &ours), Peek::UnderWay);
     assert_eq!(peek(&folder.0, &rebooted), Peek::Nothing);
     drop(store);
     assert_eq!(peek(&folder.0, &ours), Peek::CutOff);
-    let store = Store::lock(&folder.0, ours.clone()).unwrap();
+    let store = Store::lock_folder(&folder.0, ours.clone()).unwrap();
     store.remove().unwrap();
     assert_eq!(peek(&folder.0, &ours), Peek::Nothing);
 }
@@ -130,21 +141,21 @@ fn a_peek_tells_what_is_cut_off_from_what_is_under_way() {
 fn folders_that_nobody_needs_are_swept_away() {
     let folder = Folder::new("sweep");
     let there = |number: u64| folder.0.join(format!("netns-{number}")).exists();
-    drop(Store::lock(&folder.0, identity("boot", 1)).unwrap());
-    let locked = Store::lock(&folder.0, identity("boot", 2)).unwrap();
+    drop(Store::lock_folder(&folder.0, identity("boot", 1)).unwrap());
+    let locked = Store::lock_folder(&folder.0, identity("boot", 2)).unwrap();
     assert!(!there(1) && there(2));
-    Store::lock(&folder.0, identity("boot", 3)).unwrap().write(&before(), &json!({})).unwrap();
-    let aside = Store::lock(&folder.0, identity("boot", 4)).unwrap();
+    Store::lock_folder(&folder.0, identity("boot", 3)).unwrap().write(&before(), &json!({})).unwrap();
+    let aside = Store::lock_folder(&folder.0, identity("boot", 4)).unwrap();
     aside.write(&before(), &json!({})).unwrap();
     aside.set_aside().unwrap();
     drop(aside);
     fs::create_dir(folder.0.join("somebody-else")).unwrap();
-    let own = Store::lock(&folder.0, identity("boot", 5)).unwrap();
+    let own = Store::lock_folder(&folder.0, identity("boot", 5)).unwrap();
     assert!([2, 3, 4, 5].into_iter().all(there));
     assert!(folder.0.join("somebody-else").exists());
     drop(locked);
     drop(own);
-    Store::lock(&folder.0, identity("boot", 3)).unwrap().remove().unwrap();
+    Store::lock_folder(&folder.0, identity("boot", 3)).unwrap().remove().unwrap();
     assert!(!there(2) && !there(5) && there(3) && there(4));
 }
 
@@ -156,7 +167,7 @@ fn who_sweeps_takes_nobodys_lock_away() {
     let inside = std::sync::atomic::AtomicUsize::new(0);
     let work = |number: u64| {
         for _ in 0..200 {
-            match Store::lock(&folder.0, identity("boot", number % 2)) {
+            match Store::lock_folder(&folder.0, identity("boot", number % 2)) {
                 Ok(store) if number < 2 => {
                     assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0, "two have it");
                     inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);

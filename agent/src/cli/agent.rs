@@ -8,7 +8,7 @@ use clap::ArgAction;
 
 use super::client::{self, Connect};
 use super::run::{Running, boolean};
-use super::{UsageError, render};
+use super::{UsageError, live, render};
 use crate::api::lease::Election;
 use crate::controller;
 use crate::embedded::Api;
@@ -48,9 +48,13 @@ pub(super) struct Args {
     /// Work on this network namespace: a name of 'ip netns', or a path
     #[arg(long, value_name = "PATH|NAME", env = "BERTH_NETNS")]
     netns: Option<Namespace>,
-    /// Where the journal and checkpoints are kept
+    /// Where the journal is kept, and with --standalone the API's store
     #[arg(long, value_name = "DIR", env = "BERTH_STATE_DIR", default_value = "/var/lib/berth")]
     state_dir: PathBuf,
+    /// Where the checkpoint is kept while a change is under way: where 'berth apply' keeps its own, so that each undoes what
+    /// the other left
+    #[arg(long, value_name = "DIR", env = "BERTH_CHECKPOINT_DIR", default_value = live::CHECKPOINTS)]
+    checkpoint_dir: PathBuf,
     /// Register this host's Node and keep it Ready: where there is no kubelet
     #[arg(long, value_name = "BOOL", env = "BERTH_REGISTER_NODE", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_value = "false", default_missing_value = "true", value_parser = boolean())]
@@ -71,6 +75,9 @@ pub(super) struct Args {
     #[command(flatten)]
     running: Running,
 }
+
+/// How long letting go of the controller's Lease may take.
+const LET_GO: Duration = Duration::from_secs(2);
 
 /// Where kubernetes-nmstate has it.
 const NMSTATE_LOCK: &str = "/var/k8s_nmstate/handler_lock";
@@ -125,6 +132,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         done = &mut work => done?,
         () = &mut beside => {}
     }
+    args.let_go(&client, &node).await;
     Ok(())
 }
 
@@ -144,10 +152,12 @@ impl Args {
             node: node.to_owned(),
             namespace: self.netns.clone().unwrap_or_default(),
             state_dir: self.state_dir.clone(),
+            checkpoint_dir: self.checkpoint_dir.clone(),
             lease_namespace: self.namespace.clone(),
             probes: Probes {
                 which: self.probes.0.clone(),
                 patience: Duration::from_secs(self.probe_timeout),
+                insist: true,
             },
             register: registers.then(|| Registration { labels: self.node_labels.iter().cloned().collect() }),
         }
@@ -159,6 +169,15 @@ impl Args {
         match is_wanted && is_hosts_network(&self.netns.clone().unwrap_or_default()) {
             true => Ok(NmstateLock::take(&self.node_lock)?),
             false => Ok(None),
+        }
+    }
+
+    /// Whoever led lets go, so that the next need not wait; an API that doesn't answer is not waited for.
+    async fn let_go(&self, client: &kube::Client, node: &str) {
+        if self.with_controller {
+            let name = crds::names::lease::CONTROLLER;
+            let freed = Election::release(client, &self.namespace, name, node);
+            drop(tokio::time::timeout(LET_GO, freed).await);
         }
     }
 

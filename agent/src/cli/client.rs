@@ -15,9 +15,9 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tower::{BoxError, Service};
 
-/// How long an answer may take to begin: as long as an API server itself gives a request before it gives up. Watches begin
-/// as fast as everything else, and then last.
-const ANSWER: Duration = Duration::from_secs(60);
+/// How long an answer may take to begin: what takes longer is as good as away, and every write is guarded, so asking again
+/// does no harm. Watches begin as fast as everything else, and then last.
+const ANSWER: Duration = Duration::from_secs(15);
 /// How long threads that nobody waits for any more (a name that is being looked up) may keep the process.
 const REST: Duration = Duration::from_secs(1);
 

@@ -10,6 +10,9 @@ use crate::kernel::{Kernel, Live};
 use crate::netlink::Observation;
 use crate::netns::{Identity, Namespace};
 
+/// Where checkpoints are, if not told otherwise; agents have theirs there too. They are of this boot, and so is this.
+pub(super) const CHECKPOINTS: &str = "/run/berth";
+
 /// Which network is meant.
 #[derive(Debug, clap::Args)]
 pub(super) struct Where {
@@ -17,7 +20,7 @@ pub(super) struct Where {
     #[arg(long, value_name = "NAME|PATH", value_parser = |text: &str| text.parse::<Namespace>())]
     netns: Option<Namespace>,
     /// Where the checkpoint is kept while a change is under way
-    #[arg(long, value_name = "DIR", default_value = "/run/berth")]
+    #[arg(long, value_name = "DIR", default_value = CHECKPOINTS)]
     state_dir: PathBuf,
 }
 

@@ -329,7 +329,25 @@ impl Known {
     pub(super) fn fresh_pool(&self, object: NodeIPPool) {
         let name = PoolName::new(object.name_any());
         let mut index = self.index();
-        index.put_pool(&name, &Arc::new(object));
+        // The watch may have told of a later one already; a store that went back in time is noticed by that (`doubtful`).
+        let known = index.pools.get(&name);
+        if !known.is_some_and(|known| is_newer(&*known.object, &object)) || index.doubtful.contains(&name) {
+            index.put_pool(&name, &Arc::new(object));
+        }
+    }
+
+    /// The same of a policy. Nothing, where it is gone.
+    pub(super) fn fresh_policy(&self, name: &PolicyName, object: Option<NodeNetworkConfigurationPolicy>) {
+        let mut index = self.index();
+        match object {
+            None => drop(index.policies.remove(name)),
+            Some(object) => {
+                let known = index.policies.get(name);
+                if !known.is_some_and(|known| is_newer(&**known, &object)) {
+                    index.policies.insert(name.clone(), Arc::new(object));
+                }
+            }
+        }
     }
 
     pub(super) fn policy(&self, change: &Change<NodeNetworkConfigurationPolicy>) {

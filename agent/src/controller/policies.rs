@@ -17,8 +17,9 @@ use policy::claim::{NodeName, NodeUid, PolicyName};
 use policy::rollout::{MaxUnavailable, Part, Rollout, Standing, Summary, roll};
 use serde_json::json;
 
-use super::Lead;
-use crate::api::error::{Trouble, trouble};
+use super::known::Work;
+use super::{AGAIN, Lead};
+use crate::api::error::{Trouble, optional, trouble};
 use crate::clock::stamp;
 use crate::records::condition::renewed;
 
@@ -27,9 +28,15 @@ impl Lead {
         let Some(Parts { object, nodes, parts }) = self.parts(name) else {
             return Ok(());
         };
-        // Where somebody wrote first, another look follows what the watch tells.
-        if let Rolled::Written(now) = write(&self.client, &object, &nodes, &parts, By::Leader).await? {
-            self.known.index().policies.insert(name.clone(), Arc::new(*now));
+        match write(&self.client, &object, &nodes, &parts, By::Leader).await? {
+            Rolled::Same => {}
+            Rolled::Written(now) => self.known.fresh_policy(name, Some(*now)),
+            // Somebody wrote first, and the watch may have told of it long ago: what there is now is looked at again.
+            Rolled::Overtaken => {
+                let api: Api<NodeNetworkConfigurationPolicy> = Api::all(self.client.clone());
+                self.known.fresh_policy(name, optional(api.get(name.as_str()).await)?);
+                self.known.put_off(Work::of_policy(name.clone()), AGAIN);
+            }
         }
         Ok(())
     }

@@ -57,8 +57,9 @@ struct Look {
 
 impl Lead {
     pub(super) async fn pool(&self, name: &PoolName) -> Result<(), kube::Error> {
-        if self.known.index().doubtful.remove(name) {
+        if self.known.index().doubtful.contains(name) {
             self.read_pool(name).await?;
+            self.known.index().doubtful.remove(name);
         }
         for _ in 0..TRIES {
             let Some(look) = self.look(name) else {
@@ -200,8 +201,19 @@ impl Lead {
         let fresh = look.ledger.rebuilt_for.is_none() && others_held;
         let until = look.now.saturating_add(look.known.pool.quarantine());
         let hold = if fresh { Some(Hold { until }) } else { rebuilt.ledger.hold };
-        let step = self.write(look, &Ledger { hold, ..rebuilt.ledger }).await?;
+        let written = Ledger { hold, ..rebuilt.ledger };
+        let step = self.write(look, &written).await?;
         fault::point("rebuilt");
+        // Overtaken or refused, it is not rebuilt: who asked for that is still to be answered.
+        let is_written = || {
+            let index = self.known.index();
+            let now = index.pools.get(&look.name).and_then(|known| known.object.status.as_ref());
+            now.is_some_and(|status| status.sequence.unsigned_abs() == written.sequence)
+        };
+        if !is_written() {
+            return Ok(step);
+        }
+        told::rebuilt(&self.events, &look.known.object, &rebuilt.lost, &rebuilt.outside);
         if look.ledger.reset {
             self.patch_pool_by_name(&look.name, json!({"annotations": {RESET_POOL: null}})).await?;
         }

@@ -8,7 +8,7 @@ use crds::NodeIPPool;
 use crds::names::condition::{FALSE, TRUE};
 use crds::names::pool as names;
 use kube::{Client, Resource};
-use policy::claim::{Brake, EntryState, Ledger};
+use policy::claim::{Brake, EntryState, Ledger, RequestId};
 
 use super::Watches;
 use crate::events::{Events, Source};
@@ -19,6 +19,8 @@ const QUARANTINED: &str = "AddressQuarantined";
 const FREED: &str = "AddressFreed";
 const REBUILT: &str = "PoolRebuilt";
 const BRAKED: &str = "ReleaseStopped";
+const HELD_BY_ANOTHER: &str = "AddressHeldByAnother";
+const OUTSIDE: &str = "AddressInNoRange";
 
 /// So many addresses are named; the rest is counted.
 const NAMED: usize = 5;
@@ -80,6 +82,25 @@ pub(super) fn written(events: &Events, before: &NodeIPPool, now: &NodeIPPool, wa
         let message =
             format!("{}: its holder is gone or must not use it; set aside for a while", listed(&aside));
         events.normal(about(), QUARANTINED, message);
+    }
+}
+
+/// What came up while a ledger was put together: claims to addresses that another holds (R100), and holdings in no range
+/// (R99). Nothing is done about either but to say it.
+pub(super) fn rebuilt(
+    events: &Events,
+    pool: &NodeIPPool,
+    lost: &[(RequestId, IpAddr)],
+    outside: &[(RequestId, IpAddr)],
+) {
+    let ips = |claims: &[(RequestId, IpAddr)]| claims.iter().map(|(_, ip)| *ip).collect::<Vec<_>>();
+    if !lost.is_empty() {
+        let message = format!("{}: held by one host and claimed by another, which gets another", listed(&ips(lost)));
+        events.warning(pool.object_ref(&()), HELD_BY_ANOTHER, message);
+    }
+    if !outside.is_empty() {
+        let message = format!("{}: held, but in no range of this pool; left alone", listed(&ips(outside)));
+        events.warning(pool.object_ref(&()), OUTSIDE, message);
     }
 }
 

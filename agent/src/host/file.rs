@@ -9,14 +9,15 @@ use nix::errno::Errno;
 
 /// Puts `text` in place of what is there; a reader sees the old or the new, never half of it, also after a crash.
 /// A link is followed: what it leads to is replaced. The mode stays; a new file is for all to read.
-pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
     replace_with_mode(path, text, 0o644)
 }
 
-pub(crate) fn replace_with_mode(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+pub(crate) fn replace_with_mode(path: &Path, text: impl AsRef<[u8]>, mode: u32) -> io::Result<()> {
+    let text = text.as_ref();
     let path = followed(path);
     let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::create_dir_all(folder)?;
+    make_folders(folder)?;
     let mode = fs::metadata(&path).map_or(mode, |known| known.permissions().mode());
     let fresh = beside(&path);
     let written = write(&fresh, text, mode).and_then(|()| fs::rename(&fresh, &path));
@@ -26,7 +27,7 @@ pub(crate) fn replace_with_mode(path: &Path, text: &str, mode: u32) -> io::Resul
         Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
             fs::remove_file(&fresh)?;
             let mut file = OpenOptions::new().write(true).truncate(true).open(&path)?;
-            file.write_all(text.as_bytes())?;
+            file.write_all(text)?;
             file.sync_all()
         }
         Err(error) => {
@@ -36,8 +37,23 @@ pub(crate) fn replace_with_mode(path: &Path, text: &str, mode: u32) -> io::Resul
     }
 }
 
+/// Folders for all to read, whatever this process's umask is: what is in them is for other users' programs too.
+fn make_folders(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = folder.parent() {
+        make_folders(above)?;
+    }
+    match fs::create_dir(folder) {
+        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(0o755)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
 /// Nothing in it is no reason to have it: where there was none, there is none again.
-pub(crate) fn replace_or_remove(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace_or_remove(path: &Path, text: &[u8]) -> io::Result<()> {
     if text.is_empty() { remove(path) } else { replace(path, text) }
 }
 
@@ -50,13 +66,14 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Nothing, where there is no such file.
-pub(crate) fn read(path: &Path) -> io::Result<String> {
+pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     read_if_there(path).map(Option::unwrap_or_default)
 }
 
-/// The same, told from a file in which there is nothing.
-pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
-    match fs::read_to_string(path) {
+/// The same, told from a file in which there is nothing. Whatever bytes are in it: what people write by hand need not be
+/// text.
+pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         other => other.map(Some),
     }
@@ -85,9 +102,9 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
     file.set_permissions(Permissions::from_mode(mode))?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(text)?;
     file.sync_all()
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use policy::state::Dns;
 
@@ -10,8 +11,11 @@ use super::file;
 
 /// What systemd-resolved reads besides its own configuration.
 const DROP_IN: &str = "/etc/systemd/resolved.conf.d/90-berth.conf";
-/// `resolv.conf` leads here where systemd-resolved writes it.
-const RESOLVED: &str = "/run/systemd/resolve";
+/// `resolv.conf` leads to one of these where systemd-resolved has it: it writes the first, and ships the others.
+const RESOLVED: [&str; 3] =
+    ["/run/systemd/resolve", "/usr/lib/systemd/resolv.conf", "/lib/systemd/resolv.conf"];
+/// How long systemd-resolved may take to read its configuration anew.
+const RELOAD: Duration = Duration::from_secs(10);
 
 /// Where the configuration is kept.
 #[derive(Clone, Debug)]
@@ -25,18 +29,21 @@ impl Resolver {
     }
 
     fn is_resolved(&self) -> bool {
-        file::followed(&self.path).starts_with(RESOLVED)
+        let leads = file::followed(&self.path);
+        RESOLVED.iter().any(|place| leads.starts_with(place))
     }
 
     /// What was configured, and what is in effect.
     pub(super) fn observe(&self) -> io::Result<(Dns, Dns)> {
-        let text = file::read_if_there(&self.path)?;
-        let running = parse(text.as_deref().unwrap_or_default());
+        let read = file::read_if_there(&self.path).map_err(|error| at(&self.path, &error))?;
+        let running = parse(&String::from_utf8_lossy(read.as_deref().unwrap_or_default()));
         let configured = if self.is_resolved() {
-            let text = file::read_if_there(Path::new(DROP_IN))?;
-            Dns { text: text.clone(), ..parse_drop_in(&text.unwrap_or_default()) }
+            let path = Path::new(DROP_IN);
+            let read = file::read_if_there(path).map_err(|error| at(path, &error))?;
+            let dns = parse_drop_in(&String::from_utf8_lossy(read.as_deref().unwrap_or_default()));
+            Dns { text: letters(read), ..dns }
         } else {
-            Dns { text, ..running.clone() }
+            Dns { text: letters(read), ..running.clone() }
         };
         Ok((configured, running))
     }
@@ -58,11 +65,37 @@ impl Resolver {
             None => file::replace(path, &drop_in(dns)),
         };
         changed.map_err(|error| at(path, &error))?;
-        let told = Command::new("systemctl").args(["try-reload-or-restart", "systemd-resolved"]).status()?;
-        match told.success() {
-            true => Ok(()),
-            false => Err(io::Error::other(format!("systemctl could not reload systemd-resolved: {told}"))),
+        reload()
+    }
+}
+
+/// To the letter, where these are letters. Where they aren't, what is put back is the lists, among the lines that were there.
+fn letters(read: Option<Vec<u8>>) -> Option<String> {
+    String::from_utf8(read?).ok()
+}
+
+/// Has systemd-resolved read its configuration anew; one that hangs is not waited for.
+fn reload() -> io::Result<()> {
+    let mut systemctl = Command::new("systemctl").args(["try-reload-or-restart", "systemd-resolved"]).spawn()?;
+    let until = Instant::now() + RELOAD;
+    let told = loop {
+        match systemctl.try_wait()? {
+            Some(told) => break told,
+            None if Instant::now() >= until => {
+                systemctl.kill()?;
+                systemctl.wait()?;
+                let seconds = RELOAD.as_secs();
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("systemctl has not reloaded systemd-resolved within {seconds} s"),
+                ));
+            }
+            None => std::thread::sleep(Duration::from_millis(5)),
         }
+    };
+    match told.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("systemctl could not reload systemd-resolved: {told}"))),
     }
 }
 
@@ -87,17 +120,29 @@ fn parse(text: &str) -> Dns {
     dns
 }
 
-/// The file with this configuration: comments and what Berth doesn't know stay.
-fn merged(old: &str, dns: &Dns) -> String {
+/// The file with this configuration: comments and what Berth doesn't know stay, to the byte.
+fn merged(old: &[u8], dns: &Dns) -> Vec<u8> {
     let ours = ["nameserver", "search", "domain", "options"];
-    let kept = old.lines().filter(|line| !line.split_whitespace().next().is_some_and(|w| ours.contains(&w)));
-    let mut text: String = kept.map(|line| format!("{line}\n")).collect();
-    for (word, list) in [("search", &dns.search), ("options", &dns.options)] {
-        if !list.is_empty() {
-            text.push_str(&format!("{word} {}\n", list.join(" ")));
+    let is_ours = |line: &[u8]| {
+        let line = String::from_utf8_lossy(line);
+        line.split_whitespace().next().is_some_and(|word| ours.contains(&word))
+    };
+    let lines = old.split_inclusive(|byte| *byte == b'\n');
+    let mut text: Vec<u8> = Vec::new();
+    for line in lines.filter(|line| !is_ours(line)) {
+        text.extend_from_slice(line);
+        if !line.ends_with(b"\n") {
+            text.push(b'\n');
         }
     }
-    dns.servers.iter().for_each(|server| text.push_str(&format!("nameserver {server}\n")));
+    for (word, list) in [("search", &dns.search), ("options", &dns.options)] {
+        if !list.is_empty() {
+            text.extend_from_slice(format!("{word} {}\n", list.join(" ")).as_bytes());
+        }
+    }
+    dns.servers
+        .iter()
+        .for_each(|server| text.extend_from_slice(format!("nameserver {server}\n").as_bytes()));
     text
 }
 
@@ -141,11 +186,12 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back_and_comments_stay() {
         let old = "# by hand\nnameserver 9.9.9.9\nsortlist 10.0.0.0\ndomain old.example\n";
-        let text = merged(old, &dns());
-        assert!(text.starts_with("# by hand\nsortlist 10.0.0.0\n"), "{text}");
-        assert_eq!(parse(&text), dns());
-        assert_eq!(merged(&text, &dns()), text);
-        assert_eq!(parse(&merged(&text, &Dns::default())), Dns::default());
+        let text = |old: &str, dns: &Dns| String::from_utf8(merged(old.as_bytes(), dns)).unwrap();
+        let once = text(old, &dns());
+        assert!(once.starts_with("# by hand\nsortlist 10.0.0.0\n"), "{once}");
+        assert_eq!(parse(&once), dns());
+        assert_eq!(text(&once, &dns()), once);
+        assert_eq!(parse(&text(&once, &Dns::default())), Dns::default());
         assert_eq!(parse_drop_in(&drop_in(&dns())), dns());
     }
 

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use kube::api::{Patch, PatchParams};
+
 use super::*;
 use crate::embedded;
 
@@ -69,8 +71,78 @@ async fn files_are_followed() {
         serde_json::from_value(json!({"metadata": {"name": "by-hand"}, "spec": {}})).unwrap();
     policies.create(&PostParams::default(), &other).await.unwrap();
     desk.write("a.yaml", POOL);
+    // Not at once: the file may be half written.
+    assert!(desk.look().await.is_empty());
+    assert_eq!(desk.names().await, ["pool", "by-hand", "policy"]);
     assert!(desk.look().await.is_empty());
     assert_eq!(desk.names().await, ["pool", "by-hand"]);
+}
+
+/// What a changed file says besides the spec counts too, and what others put there stays.
+#[tokio::test]
+async fn labels_and_annotations_follow() {
+    let mut desk = Desk::new("marks");
+    desk.write("policy.yaml", POLICY);
+    desk.look().await;
+    let policies: Api<NodeNetworkConfigurationPolicy> = Api::all(desk.client.clone());
+    let by_hand = Patch::Merge(json!({"metadata": {"annotations": {"example.org/who": "me"}}}));
+    policies.patch("policy", &PatchParams::default(), &by_hand).await.unwrap();
+    let marked = POLICY.replace("{name: policy}", "{name: policy, annotations: {nmstate.io/probes: none}}");
+    desk.write("policy.yaml", &marked);
+    assert!(desk.look().await.is_empty());
+    let annotations = policies.get("policy").await.unwrap().metadata.annotations.unwrap();
+    let pairs: Vec<(&str, &str)> = annotations.iter().map(|(key, value)| (&**key, &**value)).collect();
+    assert_eq!(pairs, [("example.org/who", "me"), ("nmstate.io/probes", "none")]);
+}
+
+/// A policy that is being rolled out can't be edited: the edit is taken when that is over.
+#[tokio::test]
+async fn an_edit_waits_for_the_rollout() {
+    let mut desk = Desk::new("edit");
+    desk.write("policy.yaml", POLICY);
+    desk.look().await;
+    let policies: Api<NodeNetworkConfigurationPolicy> = Api::all(desk.client.clone());
+    let available = |reason: &str| {
+        let condition = json!({"type": "Available", "status": "Unknown", "reason": reason});
+        Patch::Merge(json!({"status": {"conditions": [condition]}}))
+    };
+    let params = PatchParams::default();
+    policies.patch_status("policy", &params, &available("ConfigurationProgressing")).await.unwrap();
+    desk.write("policy.yaml", &POLICY.replace("interfaces: []", "interfaces: [], routes: {config: []}"));
+    let told = desk.look().await;
+    assert!(told.len() == 1 && told[0].contains("is still in progress; changed when it is over"), "{told:?}");
+    for _ in 0..3 {
+        assert!(desk.look().await.is_empty(), "said once");
+    }
+    policies.patch_status("policy", &params, &available("SuccessfullyConfigured")).await.unwrap();
+    assert!(desk.look().await.is_empty());
+    let state = policies.get("policy").await.unwrap().spec.desired_state.unwrap();
+    assert!(state.get("routes").is_some());
+}
+
+/// A pool on its way out, whose file is there again: made anew when the former is gone.
+#[tokio::test]
+async fn what_is_leaving_is_made_anew() {
+    let mut desk = Desk::new("leaving");
+    desk.write("pool.yaml", POOL);
+    desk.look().await;
+    let pools: Api<NodeIPPool> = Api::all(desk.client.clone());
+    let finalizers = |all: &[&str]| Patch::Merge(json!({"metadata": {"finalizers": all}}));
+    let params = PatchParams::default();
+    pools.patch("pool", &params, &finalizers(&["nmstate.io/range-in-use"])).await.unwrap();
+    fs::remove_file(desk.folder.join("pool.yaml")).unwrap();
+    desk.look().await;
+    desk.look().await;
+    let leaving = pools.get("pool").await.unwrap();
+    assert!(leaving.metadata.deletion_timestamp.is_some());
+    desk.write("pool.yaml", POOL);
+    let told = desk.look().await;
+    assert!(told.len() == 1 && told[0].contains("is being deleted; made anew when it is gone"), "{told:?}");
+    desk.look().await;
+    pools.patch("pool", &params, &finalizers(&[])).await.unwrap();
+    desk.look().await;
+    let anew = pools.get("pool").await.unwrap();
+    assert!(anew.metadata.deletion_timestamp.is_none() && anew.uid() != leaving.uid());
 }
 
 /// A broken file is said, with its place, and deletes nothing; the others are taken.
@@ -91,6 +163,8 @@ async fn what_is_broken_loses_nothing() {
         (POOL.replace("10.0.0.0/24", "nonsense"), "nonsense"),
         (POOL.replace("NodeIPPool", "Pod"), "expected NodeIPPool"),
         (POOL.to_owned(), "given twice"),
+        (POOL.replace("{name: pool}", "{name: other, labels: oops}"), "metadata.labels: expected names and texts"),
+        (POOL.replace("{name: pool}", "[oops]"), "metadata.name: is missing"),
     ] {
         desk.write("policy.yaml", &text);
         let told = desk.look().await;

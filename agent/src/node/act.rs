@@ -24,7 +24,6 @@ use crate::clock::{now, stamp};
 use crate::controller::ledger::{self, Written};
 use crate::fault;
 use crate::records;
-use crate::telemetry::say;
 
 /// What one look at the claims came to.
 pub(super) enum Did {
@@ -207,7 +206,13 @@ impl Agent {
         uid: &NodeUid,
         slots: &BTreeMap<SlotKey, Slot>,
     ) -> Result<(), NodeError> {
-        let Ok(metadata) = records::enactment::metadata(&self.name, uid, policy) else { return Ok(()) };
+        let metadata = match records::enactment::metadata(&self.name, uid, policy) {
+            Ok(metadata) => metadata,
+            Err(why) => {
+                self.leave_alone(policy, &format!("policy {policy} can't have an enactment here: {why}"));
+                return Ok(());
+            }
+        };
         let object = NodeNetworkConfigurationEnactment { metadata, ..Default::default() };
         let api = self.enactment_api();
         let made = match api.create(&PostParams::default(), &object).await {
@@ -215,12 +220,11 @@ impl Agent {
             // Made by us before, or by a namesake: the next look tells.
             Err(error) if trouble(&error) == Trouble::Exists => {
                 if self.reread(policy).await? == Whose::Another {
-                    self.taken.insert(policy.clone(), Instant::now() + TAKEN);
-                    say(&format!(
-                        "{}: policy {policy}: enactment {} is another node's: rename the policy, or the node",
-                        self.name,
-                        self.enactment_name(policy)
-                    ));
+                    let name = self.enactment_name(policy);
+                    self.leave_alone(
+                        policy,
+                        &format!("policy {policy}: enactment {name} is another node's: rename the policy, or the node"),
+                    );
                 }
                 return Ok(());
             }
@@ -233,6 +237,14 @@ impl Agent {
         status["conditions"] = json!(conditions);
         self.objects.enactments.note(made);
         self.write_status(policy, status).await.map(drop)
+    }
+
+    /// Nothing can be done about a policy for now: that is said, and looked at again after a while.
+    fn leave_alone(&mut self, policy: &PolicyName, why: &str) {
+        self.taken.insert(policy.clone(), Instant::now() + TAKEN);
+        if let Some(object) = self.objects.policies.get(policy.as_str()) {
+            self.telling.refused(&object, why);
+        }
     }
 
     /// A patch that removes a slot; of the addresses given those of the pool's other captures stay.

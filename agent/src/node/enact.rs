@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use crds::names::annotation;
 use crds::names::enactment as names;
@@ -23,7 +24,7 @@ use super::ask::AskApi;
 use super::journal::Enacted;
 use super::look::{Selected, captured};
 use super::{Agent, NodeError};
-use crate::api::error::whole;
+use crate::api::error::{Trouble, trouble, whole, words};
 use crate::clock::{now, stamp};
 use crate::fault;
 use crate::probe::{NoProbe, Probes, Which};
@@ -48,10 +49,15 @@ pub(super) struct Tried {
     repaired_at: Time,
     /// What was last looked at and needed nothing.
     rested: Option<Print>,
+    /// The API refuses what is to be said of it: left alone until then. What it holds it keeps.
+    refused_until: Option<Instant>,
 }
 
 /// What a look depends on.
 type Print = (Option<String>, Option<String>, u64, usize);
+
+/// So long a policy is left alone of which the API will not have what is to be said.
+const REFUSED: Time = 30;
 
 /// A repair after this long is no fight.
 const PEACE: Time = 60;
@@ -80,14 +86,24 @@ impl Agent {
             if self.stopping.load(std::sync::atomic::Ordering::SeqCst) {
                 break;
             }
-            if one.enactment.is_none() {
-                self.create(&one.name, &uid, &BTreeMap::new()).await?;
-                did = true;
+            let rests = self.tried.get(&one.name).and_then(|tried| tried.refused_until);
+            if rests.is_some_and(|until| until > Instant::now()) {
+                until = [until, Some(now() + REFUSED)].into_iter().flatten().min();
                 continue;
             }
-            match self.policy(one).await? {
-                Did::Something => did = true,
-                Did::Nothing { until: wait } => until = [until, wait].into_iter().flatten().min(),
+            let done = match one.enactment {
+                None => self.create(&one.name, &uid, &BTreeMap::new()).await.map(|()| Did::Something),
+                Some(_) => self.policy(one).await,
+            };
+            match done {
+                Ok(Did::Something) => did = true,
+                Ok(Did::Nothing { until: wait }) => until = [until, wait].into_iter().flatten().min(),
+                // What the API will not have of one policy holds none of the others up.
+                Err(NodeError::Api(error)) if trouble(&error) == Trouble::Refused => {
+                    self.unwanted(one, &words(&error));
+                    until = [until, Some(now() + REFUSED)].into_iter().flatten().min();
+                }
+                Err(error) => return Err(error),
             }
         }
         if did {
@@ -101,9 +117,40 @@ impl Agent {
         Ok(Did::Nothing { until })
     }
 
+    /// The API refuses what is to be written about a policy: that is said, and tried again after a while.
+    fn unwanted(&mut self, one: &Selected, why: &str) {
+        let message = format!("{}: what is to be said of it is refused: {why}", self.enactment_name(&one.name));
+        self.telling.refused(&one.object, &message);
+        let rests = Some(Instant::now() + Duration::from_secs(REFUSED));
+        self.tried.entry(one.name.clone()).or_default().refused_until = rests;
+    }
+
     /// Without the API what was last good is kept so.
     async fn offline(&mut self) -> Result<Did, NodeError> {
-        for (policy, desired) in self.book.good() {
+        self.enforce(|_| true).await
+    }
+
+    /// The same where the API can be read and doesn't do its part otherwise: of policies that still select this node, as long
+    /// as the Node is the one that holds. Another Node under its name has to take its addresses over first (rule 7), and
+    /// where there is none, nothing is this host's any more.
+    pub(super) async fn keep(&mut self) -> Result<(), NodeError> {
+        let selected: Option<BTreeSet<PolicyName>> = match self.node_seen().await {
+            NodeSeen::Unreachable => None,
+            NodeSeen::Is(uid) if self.host.journal.values().all(|record| record.node_uid == uid) => {
+                Some(self.selected().into_iter().map(|one| one.name).collect())
+            }
+            NodeSeen::Is(_) | NodeSeen::Gone => return Ok(()),
+        };
+        let counts = |policy: &PolicyName| selected.as_ref().is_none_or(|names| names.contains(policy));
+        // One after the other; each is tried once in a while.
+        while let Did::Something = self.enforce(counts).await? {
+            self.observe().await?;
+        }
+        Ok(())
+    }
+
+    async fn enforce(&mut self, counts: impl Fn(&PolicyName) -> bool) -> Result<Did, NodeError> {
+        for (policy, desired) in self.book.good().into_iter().filter(|(policy, _)| counts(policy)) {
             let Some(seen) = self.observation() else { break };
             if plan_document(&seen.state, &desired).is_ok_and(|plan| !plan.is_empty()) {
                 let tried = self.tried.entry(policy.clone()).or_default();
@@ -111,7 +158,8 @@ impl Agent {
                     continue;
                 }
                 tried.retry_at = Some(now() + 5);
-                if let Err(error) = self.apply(desired, self.probes.clone()).await {
+                let probes = Probes { insist: false, ..self.probes.clone() };
+                if let Err(error) = self.apply(desired, probes).await {
                     say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
                 }
                 return Ok(Did::Something);
@@ -324,6 +372,8 @@ impl Agent {
         let one = self.selected().into_iter().find(|again| again.name == one.name);
         let Some(one) = one else { return Ok(()) };
         let probes = self.probes_of(&one).unwrap_or_else(|_| self.probes.clone());
+        // What worked a moment ago is put back: that can't wait for who doesn't answer at once.
+        let probes = Probes { insist: probes.insist && !repair, ..probes };
         let done = self.apply(outlook.desired.clone(), probes).await;
         fault::point("applied");
         self.observe().await?;

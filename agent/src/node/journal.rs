@@ -68,11 +68,11 @@ impl Book {
         if text.is_empty() {
             return Ok(fresh(None));
         }
-        let form = serde_json::from_str::<Value>(&text).ok().and_then(|value| value.get("form")?.as_u64());
+        let form = serde_json::from_slice::<Value>(&text).ok().and_then(|value| value.get("form")?.as_u64());
         if form.is_some_and(|form| form > FORM.into()) {
             return Err(JournalError::Newer { path });
         }
-        match serde_json::from_str::<Journal>(&text) {
+        match serde_json::from_slice::<Journal>(&text) {
             Ok(journal) if journal.node != node => {
                 Err(JournalError::Another { path, found: journal.node, node: node.to_owned() })
             }

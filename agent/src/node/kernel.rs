@@ -13,19 +13,24 @@ use policy::state::{Address, AddressProtocol, IfName};
 use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 
+use crate::api::error::whole;
 use crate::checkpoint::Store;
 use crate::kernel::{Kernel as _, KernelError, Live};
 use crate::metrics::stages::Stages;
-use crate::netlink::Observation;
 use crate::netlink::monitor::{Heard, Monitor};
+use crate::netlink::{NetlinkError, Observation};
 use crate::netns::{Identity, Namespace, NetnsError};
 use crate::probe::{self, Probes, Watch};
+use crate::telemetry::{say, warn};
 use crate::transaction::{self, ApplyError, Event, Manner};
 
 type Job = Box<dyn FnOnce(&mut Live) + Send>;
 
 /// How long the listener waits before it looks whether anybody still wants to hear.
 const LISTEN: Duration = Duration::from_secs(60);
+
+/// How long after a listener broke the next is opened.
+const DEAF: Duration = Duration::from_secs(1);
 
 /// Why the kernel can't be worked on.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +39,7 @@ pub enum HostError {
     Namespace(#[from] NetnsError),
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    #[error("{0}")]
+    #[error(transparent)]
     Apply(#[from] ApplyError),
     #[error("can't mark addresses as pooled: {0}")]
     Mark(String),
@@ -47,7 +52,7 @@ pub enum HostError {
 /// A handle to the two threads; they end with it.
 pub(super) struct Kernel {
     jobs: mpsc::Sender<Job>,
-    state_dir: PathBuf,
+    checkpoint_dir: PathBuf,
     /// Jobs that were asked for and are not over.
     busy: watch::Sender<usize>,
 }
@@ -56,7 +61,7 @@ impl Kernel {
     /// `changed` is called whenever links, addresses, routes or rules may have changed.
     pub(super) fn start(
         namespace: &Namespace,
-        state_dir: PathBuf,
+        checkpoint_dir: PathBuf,
         changed: impl Fn() + Send + 'static,
     ) -> Result<Self, HostError> {
         let (jobs, queue) = mpsc::channel::<Job>();
@@ -83,7 +88,7 @@ impl Kernel {
         std::thread::spawn(move || {
             let _ = inside.inside(move || listen(&listening, &changed));
         });
-        Ok(Self { jobs, state_dir, busy: watch::Sender::new(0) })
+        Ok(Self { jobs, checkpoint_dir, busy: watch::Sender::new(0) })
     }
 
     async fn ask<T: Send + 'static>(
@@ -114,13 +119,16 @@ impl Kernel {
         api: impl probe::Api + 'static,
         stop: impl Fn() -> bool + Send + 'static,
     ) -> Result<Plan, HostError> {
-        let state_dir = self.state_dir.clone();
+        let checkpoint_dir = self.checkpoint_dir.clone();
         self.ask(move |live| {
-            let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
+            let store = Store::lock(&checkpoint_dir, Identity::here()?).map_err(ApplyError::from)?;
             let manner = Manner { verify: true, patience: Duration::from_secs(10) };
             let mut watch = Watch::new(probes, &api);
             let mut stages = Stages::begin();
-            let tell = &mut |event: Event<'_>| stages.told(&event);
+            let tell = &mut |event: Event<'_>| {
+                stages.told(&event);
+                told(&event);
+            };
             let done =
                 transaction::apply_watched(live, &store, &desired, manner, Some(&mut watch), tell, &stop);
             stages.end();
@@ -137,12 +145,12 @@ impl Kernel {
 
     /// What a change that was cut off left is put right.
     pub(super) async fn recover(&self) -> Result<(), HostError> {
-        let state_dir = self.state_dir.clone();
+        let checkpoint_dir = self.checkpoint_dir.clone();
         self.ask(move |live| {
-            let store = Store::lock(&state_dir, Identity::here()?).map_err(ApplyError::from)?;
+            let store = Store::lock(&checkpoint_dir, Identity::here()?).map_err(ApplyError::from)?;
             let manner = Manner { verify: true, patience: Duration::from_secs(10) };
             let nothing = serde_json::json!({});
-            transaction::apply(live, &store, &nothing, manner, &mut |_| {}, &|| false)?;
+            transaction::apply(live, &store, &nothing, manner, &mut |event| told(&event), &|| false)?;
             Ok(())
         })
         .await
@@ -184,6 +192,32 @@ impl Kernel {
     }
 }
 
+/// Says what somebody has to know who didn't ask for this change: what an earlier one left, and what became of it.
+fn told(event: &Event<'_>) {
+    match event {
+        Event::Discarded { why } => say(&format!("a checkpoint is discarded: {why}")),
+        Event::Unreadable(count) => {
+            warn(&format!("{count} of the kernel's messages can't be read; what they say is missing"));
+        }
+        Event::Recovering => say("a change that was cut off is being undone"),
+        Event::Recovered(reverted) => {
+            let steps: Vec<String> = reverted.done.iter().map(ToString::to_string).collect();
+            say(&format!("the change that was cut off is undone: {}", listed(&steps)));
+            for lost in &reverted.lost {
+                warn(&format!("can't be brought back: {lost}"));
+            }
+            if let Some(aside) = &reverted.aside {
+                warn(&format!("what was before is kept in {}", aside.display()));
+            }
+        }
+        Event::Planned(_) | Event::Step(_) | Event::Verifying | Event::Reverting | Event::Reverted(_) => {}
+    }
+}
+
+fn listed(steps: &[String]) -> String {
+    if steps.is_empty() { "nothing was to be put back".to_owned() } else { steps.join("; ") }
+}
+
 /// Every address, with its link.
 pub(super) fn placed(seen: &Observation) -> impl Iterator<Item = (&IfName, &Address)> {
     seen.state.links.values().flat_map(|link| {
@@ -192,18 +226,33 @@ pub(super) fn placed(seen: &Observation) -> impl Iterator<Item = (&IfName, &Addr
     })
 }
 
-/// Tells of changes until nobody works on this kernel any more.
+/// Tells of changes until nobody works on this kernel any more. A listener that breaks is opened again, and whoever
+/// listens looks at everything: what was missed is not known.
 fn listen(jobs: &mpsc::Sender<Job>, changed: &dyn Fn()) {
-    let Ok(mut monitor) = Monitor::open() else { return };
+    let wanted = || jobs.send(Box::new(|_| {})).is_ok();
+    while wanted() {
+        let broken = match Monitor::open() {
+            Ok(monitor) => hear(monitor, &wanted, changed),
+            Err(error) => Some(error),
+        };
+        let Some(error) = broken else { return };
+        warn(&format!("the kernel's changes can't be heard: {}; trying again", whole(&error)));
+        std::thread::sleep(DEAF);
+        changed();
+    }
+}
+
+/// Nothing, when nobody wants to hear any more; else why it can't be heard.
+fn hear(mut monitor: Monitor, wanted: &dyn Fn() -> bool, changed: &dyn Fn()) -> Option<NetlinkError> {
     loop {
         match monitor.wait(LISTEN) {
             Ok(Heard::Silence) => {
-                if jobs.send(Box::new(|_| {})).is_err() {
-                    return;
+                if !wanted() {
+                    return None;
                 }
             }
             Ok(Heard::Changes(_) | Heard::Overrun) => changed(),
-            Err(_) => return,
+            Err(error) => return Some(error),
         }
     }
 }

@@ -7,31 +7,20 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use nix::sys::socket::sockopt::PeerCredentials;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket};
 use nix::sys::stat::{major, minor};
-use nix::unistd::geteuid;
 
 use super::Settings;
+use crate::netns::name::{self, Holder, Name, UNSEEN, process};
 use crate::netns::{Namespace, NetnsError};
 use crate::telemetry::warn;
 
 /// What the agent of a network namespace is called in it.
 const NAME: &str = "nmstate.io/berth-agent";
-/// A process of another container, say.
-const UNSEEN: &str = "a process that can't be seen from here";
-/// So much of a command line is shown.
-const SHOWN: usize = 200;
-/// A holder may go between two looks.
-const TRIES: usize = 3;
 
 /// Why this agent can't be the one.
 #[derive(Debug, thiserror::Error)]
@@ -56,8 +45,7 @@ pub enum LockError {
 /// Held until dropped.
 pub(super) struct Lock {
     _folder: Flock<File>,
-    /// Nobody is ever answered on it: that it listens is all.
-    _network: Option<UnixListener>,
+    _network: Option<Name>,
 }
 
 impl Lock {
@@ -134,63 +122,19 @@ fn holder_of_file(path: &Path) -> String {
     pid.map_or(UNSEEN.to_owned(), process)
 }
 
-/// A process, by its number and how it was started, as far as that can be seen from here.
-fn process(pid: u32) -> String {
-    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let line = String::from_utf8_lossy(&line).replace('\0', " ");
-    match line.trim() {
-        "" => format!("process {pid}"),
-        line => format!("process {pid}: {}", line.chars().take(SHOWN).collect::<String>()),
-    }
-}
-
 /// The network namespace is ours, unless somebody has it.
-fn network(settings: &Settings) -> Result<Option<UnixListener>, LockError> {
-    let socket = |source| LockError::Socket { source };
-    let name = SocketAddr::from_abstract_name(NAME).map_err(socket)?;
-    for _ in 0..TRIES {
-        let bound = settings.namespace.inside(|| match UnixListener::bind_addr(&name) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => Ok(Err(who())),
-            other => other.map(Ok),
-        })?;
-        match bound.map_err(socket)? {
-            Ok(listener) => return Ok(Some(listener)),
-            Err(Who::Gone) => {}
-            Err(Who::Agent(holder)) => return Err(LockError::Network { holder }),
-            Err(Who::Stranger { uid }) => {
-                // Anybody may take a name. Who has no rights over the network is no agent, and must not keep one out.
-                warn(&format!(
-                    "user {uid} has taken the agent's name on this network; going on without that lock"
-                ));
-                return Ok(None);
-            }
+fn network(settings: &Settings) -> Result<Option<Name>, LockError> {
+    let taken = settings.namespace.inside(|| name::take(NAME))?;
+    match taken.map_err(|source| LockError::Socket { source })? {
+        Ok(name) => Ok(Some(name)),
+        Err(Holder::Process(holder)) => Err(LockError::Network { holder }),
+        Err(Holder::Stranger { uid }) => {
+            // Who has no rights over the network is no agent, and must not keep one out.
+            warn(&format!(
+                "user {uid} has taken the agent's name on this network; going on without that lock"
+            ));
+            Ok(None)
         }
-    }
-    Err(LockError::Network { holder: "one that comes and goes".to_owned() })
-}
-
-/// Who has the name.
-enum Who {
-    Agent(String),
-    Stranger { uid: u32 },
-    Gone,
-}
-
-/// Asks the kernel: it knows who listens. Nobody answers, so a queue that is full is no reason to wait.
-fn who() -> Who {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let asked = UnixAddr::new_abstract(NAME.as_bytes()).and_then(|name| {
-        let stream = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-        connect(stream.as_raw_fd(), &name)?;
-        getsockopt(&stream, PeerCredentials)
-    });
-    match asked {
-        Err(Errno::ECONNREFUSED) => Who::Gone,
-        Err(_) => Who::Agent(UNSEEN.to_owned()),
-        Ok(peer) if peer.uid() != 0 && peer.uid() != geteuid().as_raw() => Who::Stranger { uid: peer.uid() },
-        Ok(peer) => Who::Agent(
-            u32::try_from(peer.pid()).ok().filter(|pid| *pid > 0).map_or(UNSEEN.to_owned(), process),
-        ),
     }
 }
 

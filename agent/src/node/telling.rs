@@ -124,6 +124,12 @@ impl Telling {
         }
     }
 
+    /// A policy that can't have an enactment here, or of which the API will not have what is said.
+    pub(super) fn refused(&self, policy: &crds::NodeNetworkConfigurationPolicy, message: &str) {
+        say(&format!("{}: {message}", self.node));
+        self.events.warning(policy.object_ref(&()), EVENT_FAILED, format!("node {}: {message}", self.node));
+    }
+
     fn warning(&self, one: &Selected, reason: &'static str, message: String) {
         self.events.warning(one.object.object_ref(&()), reason, message);
     }

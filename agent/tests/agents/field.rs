@@ -434,6 +434,7 @@ impl Host {
             node: self.name.clone(),
             namespace: self.netns.parse().expect("a name"),
             state_dir: self.state_dir.clone(),
+            checkpoint_dir: self.state_dir.clone(),
             register: self.registers.then(Registration::default),
             lease_namespace: "default".to_owned(),
             probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },

@@ -82,6 +82,63 @@ ls /etc/systemd/resolved.conf.d
     assert!(told.lines().all(|line| line == "try-reload-or-restart systemd-resolved"), "{told}");
 }
 
+/// systemd-resolved is another user: what it reads is readable, whatever the agent's umask; and a `systemctl` that hangs is
+/// not waited for.
+#[test]
+fn what_systemd_resolved_reads_is_for_it_to_read() {
+    let house = House::new("umask");
+    house.program("systemctl", "test -e $HOUSE/told || { touch $HOUSE/told; exec sleep 1000; }");
+    let script = r#"
+mkdir -p /run/systemd/resolve
+echo 'nameserver 127.0.0.53' > /run/systemd/resolve/stub-resolv.conf
+ln -s ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf
+echo 'dns-resolver: {config: {server: [192.0.2.53]}}' > $HOUSE/one
+umask 077
+berth apply -f $HOUSE/one 2>&1 || echo failed $?
+berth apply -f $HOUSE/one > /dev/null
+stat -c %a /etc/systemd /etc/systemd/resolved.conf.d /etc/systemd/resolved.conf.d/90-berth.conf
+"#;
+    let said = house.run(script).ok();
+    assert!(said.contains("systemctl has not reloaded systemd-resolved within 10 s"), "{said}");
+    assert!(said.ends_with("failed 1\n755\n755\n644\n"), "{said}");
+}
+
+/// The file that systemd-resolved ships for whoever links to it is a vendor's: ours goes beside its configuration.
+#[test]
+fn a_vendors_resolv_conf_is_left_alone() {
+    let house = House::new("vendor");
+    house.program("systemctl", "true");
+    let script = r#"
+mkdir -p /usr/lib/systemd && mount -t tmpfs vendor /usr/lib/systemd
+echo 'nameserver 127.0.0.53' > /usr/lib/systemd/resolv.conf
+ln -s ../usr/lib/systemd/resolv.conf /etc/resolv.conf
+echo 'dns-resolver: {config: {server: [192.0.2.53]}}' > $HOUSE/one
+berth apply -f $HOUSE/one > /dev/null
+cat /usr/lib/systemd/resolv.conf; grep DNS /etc/systemd/resolved.conf.d/90-berth.conf
+"#;
+    assert_eq!(house.run(script).ok(), "nameserver 127.0.0.53\nDNS=192.0.2.53\n");
+}
+
+/// People write comments in other encodings: no reason to see nothing, and they stay as they are.
+#[test]
+fn bytes_that_are_no_text_stay() {
+    let house = House::new("bytes");
+    let script = r#"
+printf '# caf\351\nnameserver 9.9.9.9\n' > /etc/resolv.conf
+cp /etc/resolv.conf $HOUSE/before
+ln -s /proc/version /etc/hostname
+echo '{dns-resolver: {config: {server: [192.0.2.53]}}, hostname: {config: new}}' > $HOUSE/both
+echo '{dns-resolver: {config: {server: [192.0.2.53]}}}' > $HOUSE/one
+berth show | grep -c 9.9.9.9
+berth apply -f $HOUSE/both 2>&1 | grep -o 'the host is as it was before'
+cmp /etc/resolv.conf $HOUSE/before
+berth apply -f $HOUSE/one > /dev/null
+od -An -c /etc/resolv.conf | tr -d ' \n'
+"#;
+    let said = house.run(script).ok();
+    assert!(said.contains("the host is as it was before\n#caf351\\nnameserver192.0.2.53\\n"), "{said}");
+}
+
 /// What readers had open stays whole, a link stays a link, and what Berth has no word for stays.
 #[test]
 fn resolv_conf_is_replaced_whole() {

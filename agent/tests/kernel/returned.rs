@@ -208,13 +208,13 @@ fn static_entries_of_a_bridge_come_back_with_their_port() {
     let document = "interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth0}, {name: eth1}]}}]";
     ground.apply(document).ok();
     bridge(&ground, "fdb add 02:00:00:00:00:11 dev eth0 master static");
+    ground.break_resolver();
     let before = ground.dump();
     assert!(before.contains("02:00:00:00:00:11"), "{before}");
     ground.is_settled(document);
     let less = document.replace("{name: eth0}, ", "");
     let ran = ground.berth(&["plan", "-f", "-"], &less).ok();
     assert!(ran.contains("also lost") && ran.contains("forwarding entry 02:00:00:00:00:11"), "{ran}");
-    ground.break_resolver();
     let fails = format!("{less}\ndns-resolver: {{config: {{server: [192.0.2.53]}}}}");
     ground.apply(&fails).fails_with("the host is as it was before");
     assert_same(&crate::dump::lasting(&before), &crate::dump::lasting(&ground.dump()), "after the revert");

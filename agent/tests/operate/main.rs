@@ -7,3 +7,4 @@ mod locks;
 mod service;
 mod stop;
 mod support;
+mod undone;

@@ -94,6 +94,7 @@ impl Berth {
         }
         let mut child = command
             .args(arguments)
+            .env("BERTH_CHECKPOINT_DIR", folder.join("checkpoints"))
             .current_dir(folder)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())

@@ -121,6 +121,8 @@ impl<'a> Stage<'a> {
             &config,
             "--state-dir",
             &state,
+            "--checkpoint-dir",
+            &state,
             "--register-node",
         ];
         self.agents.insert(name.to_owned(), Process::start(self.folder, name, &args)?);

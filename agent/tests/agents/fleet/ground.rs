@@ -33,7 +33,7 @@ impl Process {
         let said = file.metadata().map_or(0, |about| usize::try_from(about.len()).unwrap_or(0));
         let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
         command.args(args).stdin(Stdio::null()).stdout(file.try_clone().expect("a file")).stderr(file);
-        command.env_remove("BERTH_FAULT");
+        command.env_remove("BERTH_FAULT").env("BERTH_CHECKPOINT_DIR", folder.join("checkpoints"));
         if let Some(fault) = fault {
             command.env("BERTH_FAULT", fault);
         }
