@@ -151,6 +151,21 @@ pub(crate) fn get(address: &str, path: &str) -> String {
     answer
 }
 
+/// Creates an object, which must be taken.
+#[track_caller]
+pub(crate) fn post(address: &str, path: &str, object: &serde_json::Value) {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    let body = object.to_string();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+}
+
 /// A pool and a policy that takes an address of it for `eth0`.
 pub(crate) const MANIFESTS: &str = "
 apiVersion: nmstate.io/v1
