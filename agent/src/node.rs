@@ -40,9 +40,9 @@ use policy::state::{Address, AddressProtocol};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
 
-use crate::api::{Watched, random};
 use crate::api::error::{whole, words};
 use crate::api::task::Task;
+use crate::api::{Watched, random};
 use crate::clock::now;
 use crate::health::Health;
 use crate::netlink::Observation;
@@ -209,7 +209,8 @@ impl Agent {
         }
         let woken = Arc::new(Woken::default());
         let tell = woken.clone();
-        let kernel = Kernel::start(&settings.namespace, settings.checkpoint_dir.clone(), move || tell.kernel())?;
+        let kernel =
+            Kernel::start(&settings.namespace, settings.checkpoint_dir.clone(), move || tell.kernel())?;
         let telling = Telling::new(client.clone(), &settings.node, settings.probes.patience);
         Ok(Self {
             name: NodeName::new(settings.node.as_str()),

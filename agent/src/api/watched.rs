@@ -87,8 +87,15 @@ where
         let objects = Objects::default();
         let (link, seen) = watch::channel(Link::Starting);
         let read = Arc::new(AtomicBool::new(false));
-        let follow =
-            Follow { api, select, objects: objects.clone(), link, read: read.clone(), tell: Box::new(tell), silence };
+        let follow = Follow {
+            api,
+            select,
+            objects: objects.clone(),
+            link,
+            read: read.clone(),
+            tell: Box::new(tell),
+            silence,
+        };
         let task = Arc::new(Task::spawn(follow.run()));
         Self { objects, link: seen, read, _task: task }
     }

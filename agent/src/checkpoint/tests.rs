@@ -74,7 +74,8 @@ fn of_another_namespace_it_says_nothing() {
 fn of_another_boot_it_says_nothing_whatever_its_form() {
     let folder = Folder::new("form-of-another-boot");
     let store = Store::lock_folder(&folder.0, identity("new", 7)).unwrap();
-    fs::write(store.path(), r#"{"form": 2, "identity": {"boot": "old", "namespace": 7}, "more": 1}"#).unwrap();
+    fs::write(store.path(), r#"{"form": 2, "identity": {"boot": "old", "namespace": 7}, "more": 1}"#)
+        .unwrap();
     assert_eq!(store.find().unwrap(), Found::Foreign { why: "it is from before the last boot" });
     fs::write(store.path(), r#"{"form": 2, "identity": {"boot": "new", "namespace": 7}}"#).unwrap();
     assert!(matches!(store.find(), Err(CheckpointError::OtherForm { .. })));

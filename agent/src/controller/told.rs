@@ -95,7 +95,8 @@ pub(super) fn rebuilt(
 ) {
     let ips = |claims: &[(RequestId, IpAddr)]| claims.iter().map(|(_, ip)| *ip).collect::<Vec<_>>();
     if !lost.is_empty() {
-        let message = format!("{}: held by one host and claimed by another, which gets another", listed(&ips(lost)));
+        let message =
+            format!("{}: held by one host and claimed by another, which gets another", listed(&ips(lost)));
         events.warning(pool.object_ref(&()), HELD_BY_ANOTHER, message);
     }
     if !outside.is_empty() {

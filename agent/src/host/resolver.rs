@@ -76,7 +76,8 @@ fn letters(read: Option<Vec<u8>>) -> Option<String> {
 
 /// Has systemd-resolved read its configuration anew; one that hangs is not waited for.
 fn reload() -> io::Result<()> {
-    let mut systemctl = Command::new("systemctl").args(["try-reload-or-restart", "systemd-resolved"]).spawn()?;
+    let mut systemctl =
+        Command::new("systemctl").args(["try-reload-or-restart", "systemd-resolved"]).spawn()?;
     let until = Instant::now() + RELOAD;
     let told = loop {
         match systemctl.try_wait()? {
@@ -140,9 +141,7 @@ fn merged(old: &[u8], dns: &Dns) -> Vec<u8> {
             text.extend_from_slice(format!("{word} {}\n", list.join(" ")).as_bytes());
         }
     }
-    dns.servers
-        .iter()
-        .for_each(|server| text.extend_from_slice(format!("nameserver {server}\n").as_bytes()));
+    dns.servers.iter().for_each(|server| text.extend_from_slice(format!("nameserver {server}\n").as_bytes()));
     text
 }
 

@@ -78,6 +78,22 @@ async fn files_are_followed() {
     assert_eq!(desk.names().await, ["pool", "by-hand"]);
 }
 
+/// A file that comes and goes again between two looks that are steady: what it brought goes with it.
+#[tokio::test]
+async fn back_to_what_was_before_is_a_change() {
+    let mut desk = Desk::new("back");
+    desk.write("pool.yaml", POOL);
+    desk.look().await;
+    desk.look().await;
+    desk.write("policy.yaml", POLICY);
+    desk.look().await;
+    assert_eq!(desk.names().await, ["pool", "policy"]);
+    fs::remove_file(desk.folder.join("policy.yaml")).unwrap();
+    desk.look().await;
+    desk.look().await;
+    assert_eq!(desk.names().await, ["pool"]);
+}
+
 /// What a changed file says besides the spec counts too, and what others put there stays.
 #[tokio::test]
 async fn labels_and_annotations_follow() {
@@ -163,7 +179,10 @@ async fn what_is_broken_loses_nothing() {
         (POOL.replace("10.0.0.0/24", "nonsense"), "nonsense"),
         (POOL.replace("NodeIPPool", "Pod"), "expected NodeIPPool"),
         (POOL.to_owned(), "given twice"),
-        (POOL.replace("{name: pool}", "{name: other, labels: oops}"), "metadata.labels: expected names and texts"),
+        (
+            POOL.replace("{name: pool}", "{name: other, labels: oops}"),
+            "metadata.labels: expected names and texts",
+        ),
         (POOL.replace("{name: pool}", "[oops]"), "metadata.name: is missing"),
     ] {
         desk.write("policy.yaml", &text);

@@ -119,7 +119,8 @@ impl Agent {
 
     /// The API refuses what is to be written about a policy: that is said, and tried again after a while.
     fn unwanted(&mut self, one: &Selected, why: &str) {
-        let message = format!("{}: what is to be said of it is refused: {why}", self.enactment_name(&one.name));
+        let message =
+            format!("{}: what is to be said of it is refused: {why}", self.enactment_name(&one.name));
         self.telling.refused(&one.object, &message);
         let rests = Some(Instant::now() + Duration::from_secs(REFUSED));
         self.tried.entry(one.name.clone()).or_default().refused_until = rests;

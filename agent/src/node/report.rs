@@ -38,7 +38,15 @@ impl Agent {
     pub(super) fn is_reported(&self) -> bool {
         let state = self.objects.state.get(self.name.as_str());
         let reported = state.and_then(|state| state.status.clone()?.current_state);
-        reported.is_some_and(|reported| reported == filtered(self.current()).state)
+        reported.is_some_and(|reported| reported == filtered(self.current(), &self.named()).state)
+    }
+
+    /// The interfaces that policies name on this host.
+    fn named(&self) -> BTreeSet<String> {
+        let own = self.objects.enactments.all();
+        let states = own.iter().filter_map(|own| own.status.as_ref()?.desired_state.as_ref());
+        let interfaces = states.flat_map(|state| state["interfaces"].as_array().into_iter().flatten());
+        interfaces.filter_map(|one| one["name"].as_str().map(str::to_owned)).collect()
     }
 
     /// Writes the report. Whether it was written: not if somebody else wrote first.
@@ -91,7 +99,7 @@ impl Agent {
         else {
             return Ok(false);
         };
-        let Report { state: current, left_out } = filtered(self.current());
+        let Report { state: current, left_out } = filtered(self.current(), &self.named());
         let before_status = before.status.clone().unwrap_or_default();
         let status = NodeNetworkStateStatus {
             current_state: Some(current),
@@ -137,13 +145,15 @@ struct Report {
     left_out: String,
 }
 
-/// What of a host's state is reported.
-fn filtered(state: &Value) -> Report {
+/// What of a host's state is reported. Not the host's ends of containers' cards: they come and go with every pod, and nobody
+/// manages them.
+fn filtered(state: &Value, named: &BTreeSet<String>) -> Report {
+    let is_named = |interface: &Value| interface["name"].as_str().is_some_and(|name| named.contains(name));
     let interfaces: Vec<Value> = state["interfaces"]
         .as_array()
         .into_iter()
         .flatten()
-        .filter(|interface| interface["type"] != "veth" || interface["state"] != "ignore")
+        .filter(|interface| is_named(interface) || !is_containers(interface))
         .cloned()
         .map(without_passing)
         .collect();
@@ -192,6 +202,15 @@ fn has_address(interface: &Value) -> bool {
     ["ipv4", "ipv6"]
         .iter()
         .any(|family| interface[family]["address"].as_array().is_some_and(|addresses| !addresses.is_empty()))
+}
+
+/// The host's end of a veth whose other end is in another namespace, without an address that anybody gave it.
+fn is_containers(interface: &Value) -> bool {
+    let given = |address: &Value| !address["ip"].as_str().is_some_and(|ip| ip.starts_with("fe80:"));
+    let has_one = |family: &str| {
+        interface[family]["address"].as_array().is_some_and(|addresses| addresses.iter().any(given))
+    };
+    interface["type"] == "veth" && interface.get("veth").is_none() && !has_one("ipv4") && !has_one("ipv6")
 }
 
 /// Who it is, and its addresses.

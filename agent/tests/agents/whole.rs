@@ -159,6 +159,8 @@ async fn an_agent_is_told_to_stop_under_way() {
     fleet.controller("controller", None);
     fleet.host("a", 1);
     fleet.until("registered", |world| world.states.len() == 1).await;
+    // Long enough that it is not over before it is seen.
+    fleet.machines["a"].sysctl("net.ipv6.conf.eth0.dad_transmits=5");
     fleet.policy("slow", slow("fd00::1", &json!("100%"))).await;
     // On the card and not yet usable: in the middle.
     let begun = Instant::now();

@@ -33,8 +33,7 @@ fn has_address(host: &Host, card: &str) -> Option<String> {
 fn agents_elect_a_controller_among_themselves() {
     let folder = Folder::new();
     let at = folder.path();
-    let arguments =
-        ["serve", "--in-memory", "--listen", "127.0.0.1:0", "--write-kubeconfig", "kubeconfig"];
+    let arguments = ["serve", "--in-memory", "--listen", "127.0.0.1:0", "--write-kubeconfig", "kubeconfig"];
     let mut api = Berth::start(at, &arguments);
     let line = api.until_says("listening on http://");
     let address = line.rsplit('/').next().expect("an address").to_owned();
@@ -55,7 +54,8 @@ fn agents_elect_a_controller_among_themselves() {
     let leader = || {
         let path = format!("/apis/coordination.k8s.io/v1/namespaces/default/leases/{CONTROLLER}");
         let answer = get(&address, &path);
-        let lease: Value = answer.split("\r\n\r\n").nth(1).and_then(|body| serde_json::from_str(body).ok())?;
+        let lease: Value =
+            answer.split("\r\n\r\n").nth(1).and_then(|body| serde_json::from_str(body).ok())?;
         lease["spec"]["holderIdentity"].as_str().map(str::to_owned)
     };
     let first = until("a leader", leader);

@@ -127,7 +127,8 @@ fn a_change_under_way_is_undone() {
     // Its folder is there, and nothing in it but the lock.
     let inside = |folder: &Path| std::fs::read_dir(folder).expect("a folder").flatten().map(|one| one.path());
     let names = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let own = inside(&at.join("checkpoints")).find(|path| names(path).starts_with("netns-")).expect("checkpoints");
+    let own =
+        inside(&at.join("checkpoints")).find(|path| names(path).starts_with("netns-")).expect("checkpoints");
     let left: Vec<String> = inside(&own).map(|path| names(&path)).collect();
     assert_eq!(left, ["lock"]);
 }

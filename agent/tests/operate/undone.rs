@@ -119,7 +119,8 @@ fn what_another_boot_left_is_discarded_saying_so_whatever_its_form() {
     first.signal(Signal::SIGTERM);
     first.end();
     let path = checkpoint(folder.path());
-    std::fs::write(&path, r#"{"form": 7, "identity": {"boot": "another", "namespace": 1}}"#).expect("written");
+    std::fs::write(&path, r#"{"form": 7, "identity": {"boot": "another", "namespace": 1}}"#)
+        .expect("written");
     let mut second = agent(folder.path(), &host);
     second.until_says("a checkpoint is discarded: it is from before the last boot");
     assert!(!path.exists());

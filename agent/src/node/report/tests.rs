@@ -16,7 +16,7 @@ fn host() -> Value {
 
 #[test]
 fn a_report_that_is_short_enough_is_whole() {
-    let report = filtered(&host());
+    let report = filtered(&host(), &BTreeSet::new());
     assert_eq!(report.left_out, "");
     assert_eq!(report.state, host());
     assert_eq!(complete("", &[]), []);
@@ -46,7 +46,22 @@ fn what_changes_by_itself_is_no_news() {
     state["interfaces"][0]["ipv4"]["address"][0]["valid-life-time"] = json!("17sec");
     state["interfaces"][1] = json!({"name": "br0", "type": "linux-bridge", "state": "up",
         "bridge": {"options": {"gc-timer": 12, "hello-timer": 3, "mac-ageing-time": 300}}});
-    let report = filtered(&state).state;
+    let report = filtered(&state, &BTreeSet::new()).state;
     assert_eq!(report["interfaces"][0], host()["interfaces"][0]);
     assert_eq!(report["interfaces"][1]["bridge"]["options"], json!({"mac-ageing-time": 300}));
+}
+
+/// API-COMPAT 5, item 28: what comes and goes with pods is no news, unless a policy is about it.
+#[test]
+fn containers_ends_are_left_out() {
+    let mut state = host();
+    let end = |name: &str, ip: &str| json!({"name": name, "type": "veth", "state": "up", "ipv6": {"address": [{"ip": ip, "prefix-length": 64}]}});
+    let mut pair = end("pair", "fe80::1");
+    pair["veth"] = json!({"peer": "other"});
+    let ends = [end("cali1", "fe80::1"), end("ours", "fe80::1"), end("routed", "fd00::1"), pair];
+    state["interfaces"].as_array_mut().unwrap().extend(ends);
+    let report = filtered(&state, &BTreeSet::from(["ours".to_owned()])).state;
+    let names: Vec<&str> =
+        report["interfaces"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+    assert_eq!(names, ["eth0", "eth1", "ours", "routed", "pair"]);
 }

@@ -110,6 +110,11 @@ impl Machine {
         run(Command::new("ip").args(["-n", &self.netns]).args(line.split_whitespace()))
     }
 
+    #[track_caller]
+    pub(crate) fn sysctl(&self, setting: &str) {
+        run(Command::new("ip").args(["netns", "exec", &self.netns, "sysctl", "-qw", setting]));
+    }
+
     /// IPv4 addresses by card, without `lo`.
     pub(crate) fn all_addresses(&self) -> Vec<(String, String)> {
         let links: Value = serde_json::from_str(&self.ip("-j -4 addr")).unwrap_or_default();
