@@ -20,14 +20,18 @@ fn table() -> Vec<(&'static str, Value, &'static [&'static str], &'static [&'sta
         ),
         (
             "part",
-            range(json!({"cidr": "10.0.0.0/24", "start": "10.0.0.20", "end": "10.0.0.100", "perNodeHostBits": 4})),
+            range(
+                json!({"cidr": "10.0.0.0/24", "start": "10.0.0.20", "end": "10.0.0.100", "perNodeHostBits": 4}),
+            ),
             &["10.0.0.32/28", "10.0.0.80/28"],
             &["10.0.0.0/28", "10.0.0.16/28", "10.0.0.96/28", "10.0.0.112/28"],
         ),
         // The first and the last that a host may have are as good as the network's ends.
         (
             "usable",
-            range(json!({"cidr": "10.0.0.0/24", "start": "10.0.0.1", "end": "10.0.0.254", "perNodeHostBits": 4})),
+            range(
+                json!({"cidr": "10.0.0.0/24", "start": "10.0.0.1", "end": "10.0.0.254", "perNodeHostBits": 4}),
+            ),
             &["10.0.0.0/28", "10.0.0.240/28"],
             &["10.0.1.0/28"],
         ),
@@ -39,7 +43,9 @@ fn table() -> Vec<(&'static str, Value, &'static [&'static str], &'static [&'sta
         ),
         (
             "six",
-            range(json!({"cidr": "2001:db8::/64", "start": "2001:db8::1", "end": "2001:db8::ffff", "perNodeHostBits": 8})),
+            range(
+                json!({"cidr": "2001:db8::/64", "start": "2001:db8::1", "end": "2001:db8::ffff", "perNodeHostBits": 8}),
+            ),
             &["2001:db8::/120", "2001:db8::ff00/120"],
             &["2001:db8::1:0/120", "2001:db8::/112"],
         ),
@@ -82,8 +88,7 @@ async fn ask(ground: &Ground, who: &Asker, pool: &str, cidr: &str) -> Result<(),
 async fn check(ground: &Ground) {
     let who = ground.unbridled.as_ref().map_or(&ground.agent, |(agent, _)| agent);
     for (pool, spec, cut, foreign) in table() {
-        let object =
-            json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {"name": pool}, "spec": spec});
+        let object = json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {"name": pool}, "spec": spec});
         ground.admin.post(POOLS, &object).await.created();
         // A real server evaluates policies on what it has heard of pools: a moment ago.
         until(&format!("pool {pool} heard of"), || async {

@@ -131,15 +131,15 @@ fn deployed() -> Ground {
             unbridled(&admin, "berth-agent", Some(&uids.node01)),
             unbridled(&admin, "berth-controller", None),
         ));
-        let ground =
-            Ground { admin, uids, agent, controller, unbridled, unbound: Some(unbound), policies };
+        let ground = Ground { admin, uids, agent, controller, unbridled, unbound: Some(unbound), policies };
         wait_until_in_force(&ground).await;
         ground
     })
 }
 
 async fn token(admin: &Server, account: &str, bound: Option<&Value>) -> String {
-    let mut request = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}});
+    let mut request =
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}});
     if let Some(bound) = bound {
         request["spec"]["boundObjectRef"] = bound.clone();
     }
@@ -188,10 +188,24 @@ async fn wait_until_in_force(ground: &Ground) {
     let at_probe = |collection: &str| at(collection, "probe");
     for (policy, who, method, path, content, body) in [
         ("berth-agent", unbound, &post, states.to_owned(), "application/json", &theirs(states)),
-        ("berth-agent-enactments", agent, &post, enactments.to_owned(), "application/json", &theirs(enactments)),
+        (
+            "berth-agent-enactments",
+            agent,
+            &post,
+            enactments.to_owned(),
+            "application/json",
+            &theirs(enactments),
+        ),
         ("berth-agent-states", agent, &post, states.to_owned(), "application/json", &theirs(states)),
         ("berth-agent-slices", unbridled, &post, slices.to_owned(), "application/json", &theirs(slices)),
-        ("berth-agent-slices-of-pools", unbridled, &post, slices.to_owned(), "application/json", &table::foreign_slice(uids)),
+        (
+            "berth-agent-slices-of-pools",
+            unbridled,
+            &post,
+            slices.to_owned(),
+            "application/json",
+            &table::foreign_slice(uids),
+        ),
         ("berth-agent-ledger", agent, &patch, status(POOLS, "probe"), JSON_PATCH, &reset),
         ("berth-agent-slots", agent, &patch, status(POLICIES, "probe"), JSON_PATCH, &reset),
         ("berth-controller", controller, &patch, at_probe(POOLS), MERGE_PATCH, &spec),

@@ -20,7 +20,8 @@ const ROLES: [&str; 3] = [
 #[test]
 fn a_token_without_a_node_writes_nothing() {
     let ground = Ground::real();
-    let told = "this token is bound to no node: use that of the agent's pod, or one that is bound to the Node";
+    let told =
+        "this token is bound to no node: use that of the agent's pod, or one that is bound to the Node";
     let unbound = ground.unbound.as_ref().expect("tokens");
     RUNTIME.block_on(async {
         ground.admin.post(POOLS, &pool("unbound")).await.created();
@@ -68,7 +69,11 @@ fn no_right_is_given_to_everything() {
 }
 
 /// Whether RBAC gives an account a right: verb, group, resource with subresource, namespace.
-async fn has(admin: &Server, account: &str, (verb, group, resource, namespace): (&str, &str, &str, &str)) -> bool {
+async fn has(
+    admin: &Server,
+    account: &str,
+    (verb, group, resource, namespace): (&str, &str, &str, &str),
+) -> bool {
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
@@ -125,7 +130,10 @@ fn what_must_never_be_given_is_not() {
             for right in nobody.iter().chain(own) {
                 assert!(!has(&ground.admin, account, *right).await, "{account}: {right:?}");
             }
-            assert!(has(&ground.admin, account, ("patch", ours, "nodeippools/status", "")).await, "{account}");
+            assert!(
+                has(&ground.admin, account, ("patch", ours, "nodeippools/status", "")).await,
+                "{account}"
+            );
         }
     });
 }

@@ -204,7 +204,9 @@ fn difference(old: &Value, change: &Change) -> Value {
     change(&mut new);
     let fields = new.as_object().into_iter().flatten();
     let differing = fields.filter(|(field, value)| old.get(field.as_str()) != Some(value));
-    differing.map(|(field, value)| json!({"op": "add", "path": format!("/{field}"), "value": value})).collect()
+    differing
+        .map(|(field, value)| json!({"op": "add", "path": format!("/{field}"), "value": value}))
+        .collect()
 }
 
 /// Takes away what a row has made, if it is still there.

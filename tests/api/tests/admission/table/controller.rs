@@ -28,7 +28,12 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
         passes("a controller keeps a pool", POOLS, old(), Act::Patch(keeps)),
         passes("a controller marks a pool", POOLS, old(), Act::Patch(marks)),
         passes("a controller rebuilds a ledger", POOLS, old(), Act::PatchStatus(rebuilds)),
-        passes("a controller says how a policy is", POLICIES, Some(policy("own")), Act::PatchStatus(conditions())),
+        passes(
+            "a controller says how a policy is",
+            POLICIES,
+            Some(policy("own")),
+            Act::PatchStatus(conditions()),
+        ),
         passes("a controller answers", ENACTMENTS, theirs(ENACTMENTS), Act::PatchStatus(conditions())),
         passes(
             "a controller ends an enactment",
@@ -42,8 +47,20 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
             theirs(STATES),
             Act::Patch(put(&["metadata", "labels"], json!({"nmstate.io/force-nns-refresh": "1"}))),
         ),
-        refused("a controller changes a pool", POOLS, old(), Act::Patch(spec()), not("change the spec of nodeippools")),
-        refused("a controller labels a pool", POOLS, old(), Act::Patch(labels), not("change labels or owners of nodeippools")),
+        refused(
+            "a controller changes a pool",
+            POOLS,
+            old(),
+            Act::Patch(spec()),
+            not("change the spec of nodeippools"),
+        ),
+        refused(
+            "a controller labels a pool",
+            POOLS,
+            old(),
+            Act::Patch(labels),
+            not("change labels or owners of nodeippools"),
+        ),
         refused(
             "a controller gives a pool away",
             POOLS,
@@ -51,7 +68,14 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
             Act::Patch(put(&["metadata", "ownerReferences"], owner)),
             not("change labels or owners of nodeippools"),
         ),
-        refused("a controller makes a pool", POOLS, None, Act::Create(pool("own")), not("create nodeippools")).by(both),
+        refused(
+            "a controller makes a pool",
+            POOLS,
+            None,
+            Act::Create(pool("own")),
+            not("create nodeippools"),
+        )
+        .by(both),
         refused("a controller deletes a pool", POOLS, old(), Act::Delete, not("delete nodeippools")).by(both),
         refused(
             "a controller changes a policy",

@@ -1,6 +1,8 @@
 //! A host's enactments, its state, Events, and what is never a host's.
 
-use api_tests::server::paths::{ENACTMENTS, EVENTS, NODES, POLICIES, POOLS, STATES, event, node, policy, pool};
+use api_tests::server::paths::{
+    ENACTMENTS, EVENTS, NODES, POLICIES, POOLS, STATES, event, node, policy, pool,
+};
 use serde_json::{Value, json};
 
 use super::{FORMER, HOST, Uids, change, enactment, owner, passes, refused, state, with};
@@ -62,7 +64,13 @@ fn own_enactments(uids: &Uids) -> Vec<Row> {
         refused("unlabels its own", ENACTMENTS, Some(own()), Act::Patch(unlabel()), missing),
         refused("labels what has no label", ENACTMENTS, Some(unlabelled), Act::Patch(relabel()), missing),
         refused("makes one without an owner", ENACTMENTS, None, Act::Create(unowned), nobodys),
-        refused("makes one with two owners", ENACTMENTS, None, Act::Create(two), other("node02", &uids.node02)),
+        refused(
+            "makes one with two owners",
+            ENACTMENTS,
+            None,
+            Act::Create(two),
+            other("node02", &uids.node02),
+        ),
         refused(
             "gives its own to another Node",
             ENACTMENTS,
@@ -99,8 +107,7 @@ fn enactments_of_others(uids: &Uids) -> Vec<Row> {
     // Node `a` with policy `b.c` and node `a.b` with policy `c` have one name.
     let namesake = enactment("node01.b.c", "node01.b", "c", ("node02", &uids.node02));
     let label = "it is not host node01's: its label nmstate.io/node is node02";
-    let refused =
-        |name, act| refused(name, ENACTMENTS, Some(theirs()), act, label);
+    let refused = |name, act| refused(name, ENACTMENTS, Some(theirs()), act, label);
     vec![
         super::refused("makes another's enactment", ENACTMENTS, None, Act::Create(theirs()), label),
         refused("says how it goes with another", Act::PatchStatus(progress())),
@@ -145,9 +152,21 @@ fn left_by_a_former_node(uids: &Uids) -> Vec<Row> {
             Some(leaving()),
             Act::Patch(finalizers(&["example.com/other"])),
         ),
-        refused("takes another's finalizer too", ENACTMENTS, Some(leaving()), Act::Patch(finalizers(&[])), &told),
+        refused(
+            "takes another's finalizer too",
+            ENACTMENTS,
+            Some(leaving()),
+            Act::Patch(finalizers(&[])),
+            &told,
+        ),
         refused("lets go and labels", ENACTMENTS, Some(leaving()), Act::Patch(more), &told),
-        refused("says how it goes with a former Node's", ENACTMENTS, Some(leaving()), Act::PatchStatus(progress()), &told),
+        refused(
+            "says how it goes with a former Node's",
+            ENACTMENTS,
+            Some(leaving()),
+            Act::PatchStatus(progress()),
+            &told,
+        ),
     ]
 }
 
@@ -173,7 +192,10 @@ fn states(uids: &Uids) -> Vec<Row> {
             STATES,
             None,
             Act::Create(state(HOST, FORMER)),
-            format!("it is owned by Node {HOST} with UID {FORMER}, not by Node {HOST} with UID {}", uids.node01),
+            format!(
+                "it is owned by Node {HOST} with UID {FORMER}, not by Node {HOST} with UID {}",
+                uids.node01
+            ),
         ),
         refused(
             "makes a state that belongs to nobody",
@@ -186,7 +208,9 @@ fn states(uids: &Uids) -> Vec<Row> {
             "makes a state that is labelled as another's",
             STATES,
             None,
-            Act::Create(with(own(), |object| object["metadata"]["labels"] = json!({"nmstate.io/node": "node02"}))),
+            Act::Create(with(own(), |object| {
+                object["metadata"]["labels"] = json!({"nmstate.io/node": "node02"})
+            })),
             "it is not host node01's: its label nmstate.io/node is node02",
         ),
     ]
@@ -205,9 +229,21 @@ fn events() -> Vec<Row> {
     vec![
         passes("tells something", EVENTS, None, Act::Create(told_by(HOST))),
         passes("tells it again", EVENTS, Some(told_by(HOST)), Act::Patch(again())),
-        refused("tells again what another told", EVENTS, Some(told_by("node02")), Act::Patch(again()), of_others),
-        refused("takes back what it told", EVENTS, Some(told_by(HOST)), Act::Delete, "host node01 may not delete events")
-            .by(By::RightsAndAdmission),
+        refused(
+            "tells again what another told",
+            EVENTS,
+            Some(told_by("node02")),
+            Act::Patch(again()),
+            of_others,
+        ),
+        refused(
+            "takes back what it told",
+            EVENTS,
+            Some(told_by(HOST)),
+            Act::Delete,
+            "host node01 may not delete events",
+        )
+        .by(By::RightsAndAdmission),
     ]
 }
 
@@ -217,9 +253,18 @@ fn never() -> Vec<Row> {
     let touch = || change(|object| object["metadata"]["annotations"] = json!({"x": "y"}));
     let may_not = |what: &str| format!("host node01 may not {what}");
     vec![
-        refused("makes a pool", POOLS, None, Act::Create(pool("own")), may_not("create nodeippools")).by(both),
-        refused("changes a pool", POOLS, Some(pool("own")), Act::Patch(touch()), may_not("change nodeippools")).by(both),
-        refused("deletes a pool", POOLS, Some(pool("own")), Act::Delete, may_not("delete nodeippools")).by(both),
+        refused("makes a pool", POOLS, None, Act::Create(pool("own")), may_not("create nodeippools"))
+            .by(both),
+        refused(
+            "changes a pool",
+            POOLS,
+            Some(pool("own")),
+            Act::Patch(touch()),
+            may_not("change nodeippools"),
+        )
+        .by(both),
+        refused("deletes a pool", POOLS, Some(pool("own")), Act::Delete, may_not("delete nodeippools"))
+            .by(both),
         refused(
             "makes a policy",
             POLICIES,

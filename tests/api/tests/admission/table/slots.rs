@@ -34,8 +34,8 @@ fn become_(to: &Value) -> Act {
 }
 
 pub(super) fn rows() -> Vec<Row> {
-    // As an agent writes it where nobody has said anything yet.
-    let first = json!({"status": {"conditions": [], "unavailableNodes": {"node01": 1}, "unavailableNodeCountMap": {"1": 1}}});
+    // Where nobody has said anything yet.
+    let first = json!({"status": {"unavailableNodes": {"node01": 1}, "unavailableNodeCountMap": {"1": 1}}});
     let counts = "status.unavailableNodeCountMap must count status.unavailableNodes by generation";
     let zero = with(one(), |policy| policy["status"]["unavailableNodeCountMap"]["7"] = 0.into());
     let refused = |name, act, told: &str| refused(name, POLICIES, Some(one()), act, told);
@@ -55,7 +55,11 @@ pub(super) fn rows() -> Vec<Row> {
             become_(&rolling(&json!({"node02": 1, "node03": 1}), &json!({"1": 2}))),
             "host node01 may not change the slot of node node03",
         ),
-        refused("takes a slot that isn't counted", put("unavailableNodes", json!({"node01": 1, "node02": 1})), counts),
+        refused(
+            "takes a slot that isn't counted",
+            put("unavailableNodes", json!({"node01": 1, "node02": 1})),
+            counts,
+        ),
         refused("counts no slots", put("unavailableNodeCountMap", json!({})), counts),
         refused(
             "takes a slot of a generation to come",
