@@ -209,7 +209,7 @@ fn states(uids: &Uids) -> Vec<Row> {
             STATES,
             None,
             Act::Create(with(own(), |object| {
-                object["metadata"]["labels"] = json!({"nmstate.io/node": "node02"})
+                object["metadata"]["labels"] = json!({"nmstate.io/node": "node02"});
             })),
             "it is not host node01's: its label nmstate.io/node is node02",
         ),
