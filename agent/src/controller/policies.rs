@@ -191,17 +191,20 @@ fn counts(slots: &BTreeMap<String, i64>) -> BTreeMap<String, i32> {
     counts
 }
 
-/// As a merge patch has it: maps are merged, so what is gone must be named.
+/// As a merge patch has it: maps are merged, so what is gone must be named. Conditions only if they are others: a host may
+/// write none, not even that there are none.
 fn whole(
     status: &NodeNetworkConfigurationPolicyStatus,
     before: Option<&NodeNetworkConfigurationPolicyStatus>,
 ) -> serde_json::Value {
     let mut value = json!({
-        "conditions": status.conditions,
         "unavailableNodes": status.unavailable_nodes,
         "unavailableNodeCountMap": status.unavailable_node_count_map,
         "abortedGeneration": status.aborted_generation,
     });
+    if status.conditions != before.map(|before| before.conditions.as_slice()).unwrap_or_default() {
+        value["conditions"] = json!(status.conditions);
+    }
     for gone in before.into_iter().flat_map(|before| before.unavailable_nodes.keys()) {
         if !status.unavailable_nodes.contains_key(gone) {
             value["unavailableNodes"][gone] = serde_json::Value::Null;
@@ -275,6 +278,7 @@ mod tests {
         assert_eq!(taken.unavailable_nodes, BTreeMap::from([("b".to_owned(), 1), ("c".to_owned(), 1)]));
         assert_eq!(taken.unavailable_node_count_map, BTreeMap::from([("1".to_owned(), 2)]));
         assert_eq!(taken.conditions, []);
+        assert_eq!(whole(&taken, None).get("conditions"), None);
         let full = own_slot(&policy(&json!({"b": 1, "a": 1})), &nodes, &all(Standing::Pending), &me);
         assert_eq!(full, None);
         let done =

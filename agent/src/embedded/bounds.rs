@@ -2,7 +2,8 @@
 //!
 //! Pure functions of what is asked, the old object, the new one, and what else there is ([`Seen`]). A host is bound to
 //! what is its own (`host`, `ledger`, `slots`), a controller to what a controller does (`controller`). The API's other rules
-//! (schemas, conflicts) are not repeated here, and a cluster says the same with RBAC and a ValidatingAdmissionPolicy.
+//! (schemas, conflicts) are not repeated here. A cluster says the same with `deploy/rbac` and `deploy/admission`; one table of
+//! attempts in `tests/api` is asked of both.
 //!
 //! Reading is open to every caller: nothing here is secret, and a host that serves its own claims reads pools, others'
 //! enactments and leases.

@@ -131,6 +131,11 @@ impl ControlPlane {
         RUNTIME.block_on(install::wait_ready(&self.folder, &self.supervisor)).map(drop)
     }
 
+    /// Nobody tends owner references or namespaces from now on.
+    pub fn pause_controllers(&self) -> Result<(), StartError> {
+        self.supervisor.tell("pause", CONTROLLER_MANAGER).map(drop)
+    }
+
     /// etcd answers nobody until [`ControlPlane::resume_etcd`].
     pub fn pause_etcd(&self) -> Result<(), StartError> {
         self.supervisor.tell("pause", ETCD).map(drop)

@@ -23,10 +23,15 @@ pub(super) fn may_ask(asked: &Asked<'_>) -> Result<(), String> {
 pub(super) fn may_write(asked: &Asked<'_>, write: Write<'_>) -> Result<(), String> {
     may_ask(asked)?;
     let theirs = matches!(asked.form(), Form::Ours(Kind::NodeIPPool | Kind::NodeNetworkConfigurationPolicy));
-    match (write.old, write.new) {
-        (Some(old), Some(new)) if theirs && old["spec"] != new["spec"] => {
-            Err(format!("a controller may not change the spec of {}", asked.resource.plural))
-        }
-        _ => Ok(()),
+    let (Some(old), Some(new), true) = (write.old, write.new, theirs) else { return Ok(()) };
+    // A label may select what others do with it, and an owner that goes would take it along.
+    let differs = |field: &str| old["metadata"].get(field) != new["metadata"].get(field);
+    let plural = &asked.resource.plural;
+    if old["spec"] != new["spec"] {
+        return Err(format!("a controller may not change the spec of {plural}"));
+    }
+    match differs("labels") || differs("ownerReferences") {
+        true => Err(format!("a controller may not change labels or owners of {plural}")),
+        false => Ok(()),
     }
 }

@@ -1,0 +1,301 @@
+//! A host's enactments, its state, Events, and what is never a host's.
+
+use api_tests::server::paths::{
+    ENACTMENTS, EVENTS, NODES, POLICIES, POOLS, STATES, event, node, policy, pool,
+};
+use serde_json::{Value, json};
+
+use super::{FORMER, HOST, Uids, change, enactment, owner, passes, refused, state, with};
+use crate::row::{Act, By, Change, Row};
+
+pub(super) fn rows(uids: &Uids) -> Vec<Row> {
+    let mut rows = own_enactments(uids);
+    rows.extend(enactments_of_others(uids));
+    rows.extend(left_by_a_former_node(uids));
+    rows.extend(states(uids));
+    rows.extend(events());
+    rows.extend(never());
+    rows
+}
+
+fn own(uids: &Uids) -> Value {
+    enactment("node01.web", HOST, "web", (HOST, &uids.node01))
+}
+
+fn progress() -> Change {
+    change(|object| object["status"]["conditions"] = json!([{"type": "Available", "status": "True"}]))
+}
+
+fn unlabel() -> Change {
+    change(|object| object["metadata"]["labels"] = json!({"nmstate.io/policy": "web"}))
+}
+
+fn relabel() -> Change {
+    change(|object| object["metadata"]["labels"]["nmstate.io/node"] = HOST.into())
+}
+
+fn finalizers(left: &[&str]) -> Change {
+    let left = json!(left);
+    change(move |object| object["metadata"]["finalizers"] = left.clone())
+}
+
+fn own_enactments(uids: &Uids) -> Vec<Row> {
+    let own = || own(uids);
+    let dotted = enactment("node01.b.c", HOST, "b.c", (HOST, &uids.node01));
+    let nobodys = format!("it must have Node {HOST} with UID {} as its owner", uids.node01);
+    let two = with(own(), |object| {
+        let owners = object["metadata"]["ownerReferences"].as_array_mut();
+        owners.expect("owners").push(owner("node02", &uids.node02));
+    });
+    let other = |name: &str, uid: &str| {
+        format!("it is owned by Node {name} with UID {uid}, not by Node {HOST} with UID {}", uids.node01)
+    };
+    let name = "an enactment of host node01 is named node01.<policy>, with the policy in its label nmstate.io/policy";
+    let missing = "it is not host node01's: its label nmstate.io/node is missing";
+    let unlabelled = with(own(), |object| unlabel()(object));
+    let unowned = with(own(), |object| object["metadata"]["ownerReferences"] = json!([]));
+    let given = owner("node02", &uids.node02);
+    vec![
+        passes("makes an enactment", ENACTMENTS, None, Act::Create(own())),
+        passes("makes one of a policy with a dot", ENACTMENTS, None, Act::Create(dotted)),
+        passes("says how it goes", ENACTMENTS, Some(own()), Act::PatchStatus(progress())),
+        passes("takes its finalizer off", ENACTMENTS, Some(own()), Act::Patch(finalizers(&[]))),
+        passes("lets an enactment go", ENACTMENTS, Some(own()), Act::Delete),
+        refused("unlabels its own", ENACTMENTS, Some(own()), Act::Patch(unlabel()), missing),
+        refused("labels what has no label", ENACTMENTS, Some(unlabelled), Act::Patch(relabel()), missing),
+        refused("makes one without an owner", ENACTMENTS, None, Act::Create(unowned), nobodys),
+        refused(
+            "makes one with two owners",
+            ENACTMENTS,
+            None,
+            Act::Create(two),
+            other("node02", &uids.node02),
+        ),
+        refused(
+            "gives its own to another Node",
+            ENACTMENTS,
+            Some(own()),
+            Act::Patch(change(move |object| object["metadata"]["ownerReferences"] = json!([given]))),
+            other("node02", &uids.node02),
+        ),
+        refused(
+            "makes one for a former Node",
+            ENACTMENTS,
+            None,
+            Act::Create(enactment("node01.web", HOST, "web", (HOST, FORMER))),
+            other(HOST, FORMER),
+        ),
+        refused(
+            "takes the name of another's",
+            ENACTMENTS,
+            None,
+            Act::Create(enactment("node02.web", HOST, "web", (HOST, &uids.node01))),
+            name,
+        ),
+        refused(
+            "takes the name of another policy's",
+            ENACTMENTS,
+            None,
+            Act::Create(enactment("node01.web", HOST, "db", (HOST, &uids.node01))),
+            name,
+        ),
+    ]
+}
+
+fn enactments_of_others(uids: &Uids) -> Vec<Row> {
+    let theirs = || super::theirs(ENACTMENTS, uids);
+    // Node `a` with policy `b.c` and node `a.b` with policy `c` have one name.
+    let namesake = enactment("node01.b.c", "node01.b", "c", ("node02", &uids.node02));
+    let label = "it is not host node01's: its label nmstate.io/node is node02";
+    let refused = |name, act| refused(name, ENACTMENTS, Some(theirs()), act, label);
+    vec![
+        super::refused("makes another's enactment", ENACTMENTS, None, Act::Create(theirs()), label),
+        refused("says how it goes with another", Act::PatchStatus(progress())),
+        refused("takes the finalizer off another's", Act::Patch(finalizers(&[]))),
+        refused("calls another's its own", Act::Patch(relabel())),
+        refused("deletes another's enactment", Act::Delete),
+        super::refused(
+            "deletes all enactments",
+            ENACTMENTS,
+            Some(theirs()),
+            Act::DeleteAll,
+            "host node01 may not delete many at once of nodenetworkconfigurationenactments",
+        )
+        .by(By::Rights),
+        super::refused(
+            "writes one that only has a name like its own",
+            ENACTMENTS,
+            Some(namesake),
+            Act::PatchStatus(progress()),
+            "it is not host node01's: its label nmstate.io/node is node01.b",
+        ),
+    ]
+}
+
+/// Rule 7 of the claim protocol: a Node re-created under its name lets go of what the former one left, and no more.
+fn left_by_a_former_node(uids: &Uids) -> Vec<Row> {
+    let leaving = || {
+        with(enactment("node01.web", HOST, "web", (HOST, FORMER)), |object| {
+            object["metadata"]["deletionTimestamp"] = "now".into();
+        })
+    };
+    let told =
+        format!("it is owned by Node {HOST} with UID {FORMER}, not by Node {HOST} with UID {}", uids.node01);
+    let more = change(|object| {
+        object["metadata"]["finalizers"] = json!(["example.com/other"]);
+        object["metadata"]["labels"]["x"] = "y".into();
+    });
+    vec![
+        passes(
+            "lets go of what a former Node left",
+            ENACTMENTS,
+            Some(leaving()),
+            Act::Patch(finalizers(&["example.com/other"])),
+        ),
+        refused(
+            "takes another's finalizer too",
+            ENACTMENTS,
+            Some(leaving()),
+            Act::Patch(finalizers(&[])),
+            &told,
+        ),
+        refused("lets go and labels", ENACTMENTS, Some(leaving()), Act::Patch(more), &told),
+        refused(
+            "says how it goes with a former Node's",
+            ENACTMENTS,
+            Some(leaving()),
+            Act::PatchStatus(progress()),
+            &told,
+        ),
+    ]
+}
+
+fn states(uids: &Uids) -> Vec<Row> {
+    let own = || state(HOST, &uids.node01);
+    let theirs = || super::theirs(STATES, uids);
+    // Without a finalizer it would go with its Node.
+    let former = with(state(HOST, FORMER), |object| {
+        object["metadata"]["finalizers"] = json!(["example.com/other"]);
+    });
+    let report = || change(|object| object["status"]["currentState"] = json!({"interfaces": []}));
+    let of_other = "host node01 may not write the state of node node02";
+    vec![
+        passes("makes its state", STATES, None, Act::Create(own())),
+        passes("reports", STATES, Some(own()), Act::PutStatus(report())),
+        passes("deletes its state", STATES, Some(own()), Act::Delete),
+        passes("deletes the state of a former Node", STATES, Some(former), Act::Delete),
+        refused("makes another's state", STATES, None, Act::Create(theirs()), of_other),
+        refused("reports for another", STATES, Some(theirs()), Act::PutStatus(report()), of_other),
+        refused("deletes another's state", STATES, Some(theirs()), Act::Delete, of_other),
+        refused(
+            "makes a state for a former Node",
+            STATES,
+            None,
+            Act::Create(state(HOST, FORMER)),
+            format!(
+                "it is owned by Node {HOST} with UID {FORMER}, not by Node {HOST} with UID {}",
+                uids.node01
+            ),
+        ),
+        refused(
+            "makes a state that belongs to nobody",
+            STATES,
+            None,
+            Act::Create(with(own(), |object| object["metadata"]["ownerReferences"] = json!([]))),
+            format!("it must have Node {HOST} with UID {} as its owner", uids.node01),
+        ),
+        refused(
+            "makes a state that is labelled as another's",
+            STATES,
+            None,
+            Act::Create(with(own(), |object| {
+                object["metadata"]["labels"] = json!({"nmstate.io/node": "node02"});
+            })),
+            "it is not host node01's: its label nmstate.io/node is node02",
+        ),
+    ]
+}
+
+fn events() -> Vec<Row> {
+    let told_by = |teller: &str| {
+        with(event("told", HOST), |event| {
+            event["reportingInstance"] = teller.into();
+            event["reportingComponent"] = "nmstate.io/berth-agent".into();
+            event["source"]["host"] = teller.into();
+        })
+    };
+    let again = || change(|event| event["count"] = 2.into());
+    let of_others = "host node01 may change only Events whose reportingInstance it is";
+    vec![
+        passes("tells something", EVENTS, None, Act::Create(told_by(HOST))),
+        passes("tells it again", EVENTS, Some(told_by(HOST)), Act::Patch(again())),
+        refused(
+            "tells again what another told",
+            EVENTS,
+            Some(told_by("node02")),
+            Act::Patch(again()),
+            of_others,
+        ),
+        refused(
+            "takes back what it told",
+            EVENTS,
+            Some(told_by(HOST)),
+            Act::Delete,
+            "host node01 may not delete events",
+        )
+        .by(By::RightsAndAdmission),
+    ]
+}
+
+/// What people and kubelets write.
+fn never() -> Vec<Row> {
+    let both = By::RightsAndAdmission;
+    let touch = || change(|object| object["metadata"]["annotations"] = json!({"x": "y"}));
+    let may_not = |what: &str| format!("host node01 may not {what}");
+    vec![
+        refused("makes a pool", POOLS, None, Act::Create(pool("own")), may_not("create nodeippools"))
+            .by(both),
+        refused(
+            "changes a pool",
+            POOLS,
+            Some(pool("own")),
+            Act::Patch(touch()),
+            may_not("change nodeippools"),
+        )
+        .by(both),
+        refused("deletes a pool", POOLS, Some(pool("own")), Act::Delete, may_not("delete nodeippools"))
+            .by(both),
+        refused(
+            "makes a policy",
+            POLICIES,
+            None,
+            Act::Create(policy("own")),
+            may_not("create nodenetworkconfigurationpolicies"),
+        )
+        .by(both),
+        refused(
+            "changes a policy",
+            POLICIES,
+            Some(policy("own")),
+            Act::Patch(touch()),
+            may_not("change nodenetworkconfigurationpolicies"),
+        )
+        .by(both),
+        refused(
+            "deletes a policy",
+            POLICIES,
+            Some(policy("own")),
+            Act::Delete,
+            may_not("delete nodenetworkconfigurationpolicies"),
+        )
+        .by(both),
+        refused(
+            "makes another Node",
+            NODES,
+            None,
+            Act::Create(node("node03")),
+            "host node01 may not create Node node03, only its own",
+        )
+        .by(By::Rights),
+    ]
+}
