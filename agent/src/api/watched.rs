@@ -1,7 +1,8 @@
 //! Objects of one kind as the API server last told of them, kept current by a watch.
 //!
 //! A list first, then a watch from there. A watch that ends is taken up where it ended; one whose past is forgotten (410)
-//! begins with a list again. Whoever watches is told of each change, after it can be read here. While the server is
+//! begins with a list again, and one that doesn't end in its time is taken up too: a connection may be dead and not know it.
+//! Whoever watches is told of each change, after it can be read here. While the server is
 //! away the last known objects stay, and [`Watched::link`] says so: an old copy is for deciding that a look is worth
 //! it, never for taking anything from anybody.
 //!
@@ -27,6 +28,11 @@ use crate::telemetry::warn;
 /// How long to wait after a first failure, and at most.
 const FIRST: Duration = Duration::from_millis(200);
 const LONGEST: Duration = Duration::from_secs(10);
+/// How long a watch lasts, as the server is asked: as long as those of other clients.
+const LASTS: Duration = Duration::from_secs(290);
+/// A server that is late to end a watch by this part of it is gone, and the connection doesn't know: nothing more would ever
+/// be heard.
+const LATE: u32 = 30;
 
 /// What happened to an object.
 #[derive(Clone, Debug)]
@@ -72,11 +78,28 @@ where
 {
     /// Begins to watch what the parameters select. `tell` hears of every change.
     pub fn start(api: Api<K>, select: ListParams, tell: impl Fn(Change<K>) + Send + Sync + 'static) -> Self {
+        Self::lasting(LASTS, api, select, tell)
+    }
+
+    /// The same, by watches that last so long each.
+    fn lasting(
+        lasts: Duration,
+        api: Api<K>,
+        select: ListParams,
+        tell: impl Fn(Change<K>) + Send + Sync + 'static,
+    ) -> Self {
         let objects = Objects::default();
         let (link, seen) = watch::channel(Link::Starting);
         let read = Arc::new(AtomicBool::new(false));
-        let follow =
-            Follow { api, select, objects: objects.clone(), link, read: read.clone(), tell: Box::new(tell) };
+        let follow = Follow {
+            lasts,
+            api,
+            select,
+            objects: objects.clone(),
+            link,
+            read: read.clone(),
+            tell: Box::new(tell),
+        };
         let task = Arc::new(Task::spawn(follow.run()));
         Self { objects, link: seen, read, _task: task }
     }
@@ -128,6 +151,7 @@ where
 }
 
 struct Follow<K> {
+    lasts: Duration,
     api: Api<K>,
     select: ListParams,
     objects: Objects<K>,
@@ -209,8 +233,10 @@ where
             label_selector: self.select.label_selector.clone(),
             field_selector: self.select.field_selector.clone(),
             bookmarks: true,
+            timeout: u32::try_from(self.lasts.as_secs()).ok(),
             ..WatchParams::default()
         };
+        let end = tokio::time::Instant::now() + self.lasts + self.lasts / LATE;
         let events = match self.api.watch(&params, from).await {
             Ok(events) => events.map_err(Some),
             Err(Error::Api(status)) if status.code == 410 => return Ended::Forgotten,
@@ -221,7 +247,8 @@ where
         self.link.send_replace(Link::Current);
         pin_mut!(events);
         loop {
-            match events.next().await {
+            let Ok(event) = tokio::time::timeout_at(end, events.next()).await else { return Ended::Normally };
+            match event {
                 None => return Ended::Normally,
                 Some(Ok(WatchEvent::Added(object) | WatchEvent::Modified(object))) => {
                     object.resource_version().unwrap_or_default().clone_into(from);
