@@ -9,6 +9,7 @@ pub mod guard;
 pub mod lease;
 pub mod list;
 pub mod random;
+pub mod rights;
 pub mod task;
 pub mod watched;
 

@@ -9,10 +9,12 @@ pub(crate) mod serve;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+
+use crate::api::rights::Rights;
 
 /// A loop that works without a sign of life for this long hangs. Between two signs there are a few requests to the API,
 /// each with a time-out (`cli::client`), or one change of the host, whose longest wait is ten seconds; and what it waits
@@ -36,6 +38,8 @@ pub(crate) struct Health {
     /// How long without a sign of life is too long.
     limit: Duration,
     stage: watch::Sender<Stage>,
+    /// What it lacks, if it asks an API that may refuse it something.
+    rights: OnceLock<Arc<Rights>>,
 }
 
 impl Default for Health {
@@ -51,7 +55,19 @@ impl Health {
             working: Mutex::new(None),
             limit: HUNG + patience,
             stage: watch::Sender::new(Stage::default()),
+            rights: OnceLock::new(),
         }
+    }
+
+    /// Whoever asks is told what of this is lacking.
+    pub(crate) fn shows(&self, rights: Arc<Rights>) {
+        // Once, at the start.
+        let _ = self.rights.set(rights);
+    }
+
+    /// Rights that are lacking, in words: no reason to start anything again, and one to do something.
+    pub(crate) fn lacking(&self) -> Vec<String> {
+        self.rights.get().map(|rights| rights.lacking()).unwrap_or_default()
     }
 
     /// The loop works, and got this far.

@@ -1,7 +1,8 @@
 //! Objects of one kind as the API server last told of them, kept current by a watch.
 //!
 //! A list first, then a watch from there. A watch that ends is taken up where it ended; one whose past is forgotten (410)
-//! begins with a list again. Whoever watches is told of each change, after it can be read here. While the server is
+//! begins with a list again, and one that doesn't end in its time is taken up too: a connection may be dead and not know it.
+//! Whoever watches is told of each change, after it can be read here. While the server is
 //! away the last known objects stay, and [`Watched::link`] says so: an old copy is for deciding that a look is worth
 //! it, never for taking anything from anybody.
 //!
@@ -30,6 +31,11 @@ const LONGEST: Duration = Duration::from_secs(10);
 /// A server that is there says something at least once a minute, if only a bookmark. After this long without a word the
 /// connection may be dead without anybody having said so, and the watch is taken up on another.
 const SILENCE: Duration = Duration::from_secs(150);
+/// How long a watch lasts, as the server is asked: as long as those of other clients.
+const LASTS: Duration = Duration::from_secs(290);
+/// A server that is late to end a watch by this part of it is gone, and the connection doesn't know: nothing more would ever
+/// be heard.
+const LATE: u32 = 30;
 
 /// What happened to an object.
 #[derive(Clone, Debug)]
@@ -75,26 +81,27 @@ where
 {
     /// Begins to watch what the parameters select. `tell` hears of every change.
     pub fn start(api: Api<K>, select: ListParams, tell: impl Fn(Change<K>) + Send + Sync + 'static) -> Self {
-        Self::start_with(api, select, SILENCE, tell)
+        Self::lasting(LASTS, api, select, tell)
     }
 
-    fn start_with(
+    /// The same, by watches that last so long each.
+    fn lasting(
+        lasts: Duration,
         api: Api<K>,
         select: ListParams,
-        silence: Duration,
         tell: impl Fn(Change<K>) + Send + Sync + 'static,
     ) -> Self {
         let objects = Objects::default();
         let (link, seen) = watch::channel(Link::Starting);
         let read = Arc::new(AtomicBool::new(false));
         let follow = Follow {
+            lasts,
             api,
             select,
             objects: objects.clone(),
             link,
             read: read.clone(),
             tell: Box::new(tell),
-            silence,
         };
         let task = Arc::new(Task::spawn(follow.run()));
         Self { objects, link: seen, read, _task: task }
@@ -147,6 +154,7 @@ where
 }
 
 struct Follow<K> {
+    lasts: Duration,
     api: Api<K>,
     select: ListParams,
     objects: Objects<K>,
@@ -230,8 +238,10 @@ where
             label_selector: self.select.label_selector.clone(),
             field_selector: self.select.field_selector.clone(),
             bookmarks: true,
+            timeout: u32::try_from(self.lasts.as_secs()).ok(),
             ..WatchParams::default()
         };
+        let end = tokio::time::Instant::now() + self.lasts + self.lasts / LATE;
         let events = match self.api.watch(&params, from).await {
             Ok(events) => events.map_err(Some),
             Err(Error::Api(status)) if status.code == 410 => return Ended::Forgotten,
@@ -242,9 +252,9 @@ where
         self.link.send_replace(Link::Current);
         pin_mut!(events);
         loop {
-            let Ok(event) = tokio::time::timeout(self.silence, events.next()).await else {
-                return Ended::Normally;
-            };
+            let silent = tokio::time::Instant::now() + SILENCE;
+            let heard = tokio::time::timeout_at(end.min(silent), events.next()).await;
+            let Ok(event) = heard else { return Ended::Normally };
             match event {
                 None => return Ended::Normally,
                 Some(Ok(WatchEvent::Added(object) | WatchEvent::Modified(object))) => {

@@ -1,6 +1,7 @@
 //! `berth agent`: work on this host until told to stop.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -10,6 +11,7 @@ use super::client::{self, Connect};
 use super::run::{Running, boolean};
 use super::{UsageError, live, render};
 use crate::api::lease::Election;
+use crate::api::rights::Rights;
 use crate::controller;
 use crate::embedded::Api;
 use crate::manifests::Manifests;
@@ -106,12 +108,14 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     std::fs::create_dir_all(&args.state_dir).with_context(place)?;
     let node = args.node.clone().unwrap_or_else(client::hostname);
     let _lock = args.nmstate_lock()?;
+    let rights = Arc::new(Rights::default());
     let client = match &args.standalone {
-        None => args.connect.client().await?,
+        None => args.connect.client(rights.clone()).await?,
         Some(_) => Api::open(&args.state_dir.join("api")).with_context(place)?.client(),
     };
     let mut agent = Agent::open(client.clone(), args.settings(&node))?;
     let (stop, health) = (agent.stop(), agent.health());
+    health.shows(rights);
     let _server = args.running.answer(args.netns.is_none().then_some(HEALTH), &health).await?;
     say(&format!("node {node}: at work"));
     let notify = Notify::from_env();

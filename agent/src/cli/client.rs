@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tower::{BoxError, Service};
+
+use crate::api::rights::{Noting, Rights};
 
 /// How long an answer may take to begin: what takes longer is as good as away, and every write is guarded, so asking again
 /// does no harm. Watches begin as fast as everything else, and then last.
@@ -30,7 +33,8 @@ pub(super) struct Connect {
 }
 
 impl Connect {
-    pub(super) async fn client(&self) -> anyhow::Result<Client> {
+    /// What it lacks is in `rights`.
+    pub(super) async fn client(&self, rights: Arc<Rights>) -> anyhow::Result<Client> {
         let config = match &self.kubeconfig {
             None => kube::Config::infer().await.context("no API is configured; see --kubeconfig")?,
             Some(path) => {
@@ -42,7 +46,8 @@ impl Connect {
             }
         };
         let builder = ClientBuilder::try_from(config).context("the API can't be reached as configured")?;
-        Ok(builder.with_layer(&tower::layer::layer_fn(Patient)).build())
+        let noting = tower::layer::layer_fn(move |inner| Noting::new(inner, rights.clone()));
+        Ok(builder.with_layer(&tower::layer::layer_fn(Patient)).with_layer(&noting).build())
     }
 }
 

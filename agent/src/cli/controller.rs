@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::client::{self, Connect};
 use super::run::Running;
 use crate::api::lease::Election;
+use crate::api::rights::Rights;
 use crate::health::Health;
 use crate::notify::Notify;
 use crate::telemetry::say;
@@ -49,8 +50,10 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
 
 async fn work(args: &Args) -> anyhow::Result<()> {
     let mut asked = client::Stop::new()?;
-    let client = args.connect.client().await?;
+    let rights = Arc::new(Rights::default());
+    let client = args.connect.client(rights.clone()).await?;
     let health = Arc::new(Health::default());
+    health.shows(rights);
     let _server = args.running.answer(Some(HEALTH), &health).await?;
     let identity = format!("{}-{}", client::hostname(), &api::random::id()[..8]);
     let (name, namespace) = (crds::names::lease::CONTROLLER, args.namespace.as_str());

@@ -118,8 +118,8 @@ async fn accept(listener: TcpListener, health: Arc<Health>) {
 
 fn answer(method: &Method, path: &str, health: &Health) -> Response<Full<Bytes>> {
     let judged = |is: bool, otherwise: &str| match is {
-        true => text(StatusCode::OK, "ok\n".to_owned()),
-        false => text(StatusCode::SERVICE_UNAVAILABLE, format!("{otherwise}\n")),
+        true => text(StatusCode::OK, told("ok", health)),
+        false => text(StatusCode::SERVICE_UNAVAILABLE, told(otherwise, health)),
     };
     if !matches!(*method, Method::GET | Method::HEAD) {
         let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned());
@@ -143,6 +143,12 @@ fn answer(method: &Method, path: &str, health: &Health) -> Response<Full<Bytes>>
         }
         _ => text(StatusCode::NOT_FOUND, "there is /healthz, /readyz and /metrics\n".to_owned()),
     }
+}
+
+/// A line, and one for each right that is lacking.
+fn told(first: &str, health: &Health) -> String {
+    let lines = std::iter::once(first.to_owned()).chain(health.lacking());
+    lines.map(|line| line + "\n").collect()
 }
 
 fn text(code: StatusCode, text: String) -> Response<Full<Bytes>> {

@@ -27,12 +27,14 @@ impl AskApi {
     }
 
     fn node(&self) -> Result<Node, String> {
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let answer = async { tokio::time::timeout(ANSWER, nodes.get(&self.node)).await };
-        match self.runtime.block_on(answer) {
-            Ok(Ok(node)) => Ok(node),
-            Ok(Err(error)) => Err(words(&error)),
-            Err(_) => Err("no answer".to_owned()),
+        let (nodes, node): (Api<Node>, String) = (Api::all(self.client.clone()), self.node.clone());
+        let answer = async move { tokio::time::timeout(ANSWER, nodes.get(&node)).await };
+        // On a thread of the runtime's: a connection that is opened on this one would be of the network namespace that it
+        // works in, and the API is reached from the agent's own.
+        match self.runtime.block_on(self.runtime.spawn(answer)) {
+            Ok(Ok(Ok(node))) => Ok(node),
+            Ok(Ok(Err(error))) => Err(words(&error)),
+            Ok(Err(_)) | Err(_) => Err("no answer".to_owned()),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::SEEDS;
 use crate::field::{Field, one_address};
+use crate::on::On;
 
 fn condition(pool: &Value) -> [&str; 3] {
     let condition = &pool["status"]["conditions"][0];
@@ -12,11 +13,10 @@ fn condition(pool: &Value) -> [&str; 3] {
 }
 
 /// R12, R13: up to date; being updated while it is on hold, when nobody gets anything; and up to date again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r12_r13_a_pool_says_when_it_is_up_to_date() {
+pub(crate) async fn r12_r13_a_pool_says_when_it_is_up_to_date(on: On) {
     const UP_TO_DATE: [&str; 3] = ["True", "ReconciledPool", "The pool is up to date"];
     const UPDATED: [&str; 3] = ["Unknown", "ReconcilingPool", "The pool is being updated"];
-    let field = Field::new().await;
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}, "quarantine": "1s"})).await;
     let first = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;
@@ -38,7 +38,7 @@ async fn r43_in_memory_and_on_disk_alike() {
     let folder = crate::folder::Folder::new();
     let disk = agent::embedded::Api::open(folder.path()).expect("a store");
     for api in [agent::embedded::Api::in_memory(), disk] {
-        let field = Field::on(api);
+        let field = Field::in_store(&api);
         field.pool("traffic-1", json!({"range": {"cidr": SEEDS}, "quarantine": "1s"})).await;
         let host = field.host("node01", 1).await;
         field.policy("one", one_address("traffic-1")).await;

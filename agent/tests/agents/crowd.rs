@@ -1,12 +1,15 @@
 //! Thirty-two hosts ask one pool at once: thirty-two distinct addresses in the kernels.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::cluster::Way;
 use crate::fleet::{Fleet, World};
+use crate::on::On;
 
-const HOSTS: usize = 32;
+pub(crate) const HOSTS: usize = 32;
 
 /// As many addresses as hosts: whoever lost one would be missing it.
 fn pool() -> Value {
@@ -14,32 +17,46 @@ fn pool() -> Value {
         "staticBand": "None", "quarantine": "2s"})
 }
 
-fn policy() -> Value {
+pub(crate) fn policy() -> Value {
     let mut policy = crate::field::one_address("pool");
     policy["maxUnavailable"] = json!("100%");
     policy
 }
 
 /// Hosts that wait for a policy, and the pool that it takes from.
-async fn crowd(controllers: &[&str]) -> Fleet {
-    let mut fleet = Fleet::new().await;
+async fn crowd(on: On, controllers: &[&str]) -> Fleet {
+    let mut fleet = Fleet::new(on).await;
     for controller in controllers {
-        fleet.controller(controller, None);
+        fleet.controller(controller, None).await;
     }
+    let way = fleet.way.clone();
+    gather(&mut fleet, &[way]).await;
+    fleet
+}
+
+/// The pool, and the hosts, each by the next of these ways to the API; how long it took to start them.
+pub(crate) async fn gather(fleet: &mut Fleet, ways: &[Way]) -> Duration {
     fleet.pool("pool", pool()).await;
-    for host in 0..HOSTS {
-        fleet.host(&format!("h{host:02}"), 1);
+    let names: Vec<String> = (0..HOSTS).map(|host| format!("h{host:02}")).collect();
+    for name in &names {
+        fleet.machine(name, 1);
+    }
+    fleet.listen().await;
+    let begun = Instant::now();
+    for (name, way) in names.iter().zip(ways.iter().cycle()) {
+        fleet.way = way.clone();
+        fleet.agent(name, None).await;
     }
     fleet
         .until("ready", |world| {
             world.states.len() == HOSTS && !world.pools["pool"]["status"]["rebuiltFor"].is_null()
         })
         .await;
-    fleet
+    begun.elapsed()
 }
 
 /// Every host has an address of its own, and all say so.
-async fn served(fleet: &mut Fleet) {
+pub(crate) async fn served(fleet: &mut Fleet) {
     let world = fleet.until("served", |world| available(world) == HOSTS).await;
     let on: BTreeSet<&String> = world.kernels.values().flatten().collect();
     assert_eq!(on.len(), HOSTS);
@@ -53,14 +70,15 @@ async fn served(fleet: &mut Fleet) {
     assert_eq!(offsets, (0..HOSTS as i64).collect());
 }
 
-fn available(world: &World) -> usize {
+pub(crate) fn available(world: &World) -> usize {
     world.kernels.keys().filter(|host| world.stands(host, "one", "Available")).count()
 }
 
 /// R14, R22, R23, R68: with one controller; and they all let go at once (R30).
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r14_r22_r23_r68_a_crowd_with_the_controller() {
-    let mut fleet = crowd(&["controller"]).await;
+    let on = On::Embedded;
+    let mut fleet = crowd(on, &["controller"]).await;
     fleet.policy("one", policy()).await;
     served(&mut fleet).await;
     // R14: and it says that there is no more.
@@ -73,9 +91,8 @@ async fn r14_r22_r23_r68_a_crowd_with_the_controller() {
 }
 
 /// R22, R23, R98, R104: the one that leads is killed in the middle, and the other takes over.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r22_r23_r104_a_crowd_whose_controller_is_killed_in_the_middle() {
-    let mut fleet = crowd(&["one", "two"]).await;
+pub(crate) async fn r22_r23_r104_a_crowd_whose_controller_is_killed_in_the_middle(on: On) {
+    let mut fleet = crowd(on, &["one", "two"]).await;
     let leads = |fleet: &Fleet, name: &str| fleet.log(name).contains(": leads");
     let (first, second) = if leads(&fleet, "one") { ("one", "two") } else { ("two", "one") };
     assert!(leads(&fleet, first) && !leads(&fleet, second), "one leads");
@@ -88,7 +105,8 @@ async fn r22_r23_r104_a_crowd_whose_controller_is_killed_in_the_middle() {
 /// R22, R23: nobody leads, so each serves itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r22_r23_a_crowd_without_a_controller() {
-    let mut fleet = crowd(&["controller"]).await;
+    let on = On::Embedded;
+    let mut fleet = crowd(on, &["controller"]).await;
     fleet.stop_controller("controller");
     fleet.policy("one", policy()).await;
     served(&mut fleet).await;

@@ -4,11 +4,11 @@ use serde_json::json;
 
 use crate::SEEDS;
 use crate::field::{Field, address_on, one_address};
+use crate::on::On;
 
 /// R14, R32, R69: an exhausted pool fails the policy with words, and says so itself; others go on; room helps.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r14_r32_r69_an_exhausted_pool_says_so_and_recovers() {
-    let field = Field::new().await;
+pub(crate) async fn r14_r32_r69_an_exhausted_pool_says_so_and_recovers(on: On) {
+    let field = Field::new(on).await;
     field
         .pool(
             "tiny",
@@ -21,13 +21,13 @@ async fn r14_r32_r69_an_exhausted_pool_says_so_and_recovers() {
     field.until_standing(&first, "a-tiny", "Available").await;
     let second = field.host("node02", 2).await;
     let refused = field.until_standing(&second, "a-tiny", "Failing").await;
-    let message = refused["status"]["conditions"][1]["message"].as_str().unwrap();
+    let message = refused["status"]["conditions"][1]["message"].as_str().expect("text");
     assert!(message.contains("pool tiny"), "{message}");
     assert_eq!(refused["status"]["conditions"][1]["reason"], "NoAddress");
     let tiny = field.until_pool("tiny", "exhausted", |pool| pool["status"]["available"] == 0).await;
     let condition = &tiny["status"]["conditions"][0];
     assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("ExhaustedIPPool")));
-    let message = condition["message"].as_str().unwrap();
+    let message = condition["message"].as_str().expect("text");
     assert!(message.contains("depleted, manual intervention needed to modify NodeIPPool"), "{message}");
     field.policy("b-wide", address_on("wide", "eth1")).await;
     field.until_standing(&second, "b-wide", "Available").await;
@@ -37,9 +37,8 @@ async fn r14_r32_r69_an_exhausted_pool_says_so_and_recovers() {
 }
 
 /// R18: broken templates, captures without a match and unknown pools fail with the diagnostic, and touch nothing.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic() {
-    let field = Field::new().await;
+pub(crate) async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic(on: On) {
+    let field = Field::new(on).await;
     let host = field.host("node01", 1).await;
     let address = |capture: &str| {
         json!({"interfaces": [{"name": "eth0", "type": "veth", "state": "up",
@@ -62,7 +61,7 @@ async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic() {
         [("a-unmatched", "eth9"), ("b-unknown", "no pool named nowhere"), ("c-broken", "missing")]
     {
         let own = field.until_standing(&host, policy, "Failing").await;
-        let message = own["status"]["conditions"][1]["message"].as_str().unwrap();
+        let message = own["status"]["conditions"][1]["message"].as_str().expect("text");
         assert!(message.contains(words), "{policy}: {message}");
     }
     assert!(host.addresses("eth0").is_empty());

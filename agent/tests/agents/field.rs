@@ -1,90 +1,42 @@
-//! An API and a controller in this process, and hosts: namespaces with cards, each with an agent.
+//! A controller in this process, and hosts: namespaces with cards, each with an agent in this process too.
+
+pub(crate) mod doubles;
+mod host;
 
 use std::fmt::Debug;
-use std::net::IpAddr;
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::api::lease::Election;
-use agent::netlink::Netlink;
-use agent::netns::Namespace;
-use agent::node::{Agent, Registration, Settings};
-use agent::probe::Probes;
+use agent::node::Agent;
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
-use hyper::http::Request;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use policy::state::{Address, AddressProtocol};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
-use tower::ServiceExt;
+
+use crate::cluster::AGENT;
+use crate::on::On;
+pub(crate) use host::Host;
 
 /// How long anything that is waited for may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Field {
-    api: embedded::Api,
+    on: On,
+    /// The administrator's.
     client: Client,
+    /// The controller's.
+    leading: Client,
     controller: JoinHandle<()>,
 }
 
 impl Drop for Field {
     fn drop(&mut self) {
         self.controller.abort();
-    }
-}
-
-/// A namespace with cards and an agent; all gone with it.
-pub(crate) struct Host {
-    pub(crate) name: String,
-    netns: String,
-    state_dir: PathBuf,
-    agent: Option<Working>,
-    /// Whether its agent registers its Node, as one without a kubelet does.
-    pub(crate) registers: bool,
-}
-
-/// A namespace with a gateway; gone with it.
-pub(crate) struct Gateway {
-    netns: String,
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
-    }
-}
-
-/// Hears of every IPv4 address that comes to a host or goes, into a file.
-pub(crate) struct Listener {
-    process: std::process::Child,
-    heard: PathBuf,
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// How to end an agent, and when it has.
-type Working = (Box<dyn Fn() + Send>, JoinHandle<()>);
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        if let Some((stop, task)) = self.agent.take() {
-            stop();
-            task.abort();
-        }
-        let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
-        let _ = std::fs::remove_dir_all(&self.state_dir);
     }
 }
 
@@ -114,97 +66,58 @@ fn interface(name: &str, capture: &str) -> Value {
     ]}})
 }
 
-fn lead(client: &Client) -> JoinHandle<()> {
+fn lead(client: &Client, namespace: &str) -> JoinHandle<()> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let identity = format!("field-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-    let election = Election::new(client, "default", crds::names::lease::CONTROLLER, &identity);
+    let election = Election::new(client, namespace, crds::names::lease::CONTROLLER, &identity);
     let client = client.clone();
     tokio::spawn(async move { election.lead(|| controller::lead(client.clone())).await })
 }
 
 impl Field {
-    pub(crate) async fn new() -> Self {
-        Self::on(embedded::Api::in_memory())
+    pub(crate) async fn new(on: On) -> Self {
+        match on {
+            On::Embedded => Self::in_store(&embedded::Api::in_memory()),
+            On::Real(real) => Self::with(on, real.client(), real.client_of(&real.controller_token().await)),
+        }
     }
 
-    /// With a store of another kind.
-    pub(crate) fn on(api: embedded::Api) -> Self {
-        let client = api.client();
-        let controller = lead(&client);
-        Self { api, client, controller }
+    /// On the embedded API, with a store of another kind.
+    pub(crate) fn in_store(api: &embedded::Api) -> Self {
+        Self::with(On::Embedded, api.client(), api.client())
+    }
+
+    fn with(on: On, client: Client, leading: Client) -> Self {
+        let controller = lead(&leading, on.namespace());
+        Self { on, client, leading, controller }
+    }
+
+    fn leases(&self) -> Api<Lease> {
+        Api::namespaced(self.client.clone(), self.on.namespace())
     }
 
     /// The controller is gone, without a word, and its Lease has run out. What it was about to do is left undone.
     pub(crate) async fn lose_controller(&mut self) {
         self.controller.abort();
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
         let long_ago = json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z", "holderIdentity": null}});
         let name = crds::names::lease::CONTROLLER;
-        leases.patch(name, &PatchParams::default(), &Patch::Merge(long_ago)).await.expect("a Lease");
+        self.leases().patch(name, &PatchParams::default(), &Patch::Merge(long_ago)).await.expect("a Lease");
     }
 
     /// Somebody holds the controller's Lease, for ever, and does nothing.
     pub(crate) async fn lease_for_ever(&self) {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
         let always = json!({"spec": {"renewTime": "2999-01-01T00:00:00.000000Z", "holderIdentity": "idle"}});
         let name = crds::names::lease::CONTROLLER;
-        leases.patch(name, &PatchParams::default(), &Patch::Merge(always)).await.expect("a Lease");
+        self.leases().patch(name, &PatchParams::default(), &Patch::Merge(always)).await.expect("a Lease");
     }
 
     /// Another controller.
     pub(crate) fn find_controller(&mut self) {
-        self.controller = lead(&self.client);
+        self.controller = lead(&self.leading, self.on.namespace());
     }
 
     pub(crate) fn client(&self) -> Client {
         self.client.clone()
-    }
-
-    /// The API, but for whatever has this word in its path: that is not to be had.
-    pub(crate) fn client_without(&self, word: &'static str) -> Client {
-        let api = self.api.clone();
-        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
-            let api = api.clone();
-            async move {
-                let mut request = request;
-                if request.uri().path().contains(word) {
-                    // No such place: as an API server without that kind, or without the right to it, would say.
-                    *request.uri_mut() = "/nowhere".parse().expect("a path");
-                }
-                api.oneshot(request).await
-            }
-        });
-        Client::new(service, "default")
-    }
-
-    /// The API, but for this host's Node, which is not to be had while this card has this address.
-    pub(crate) fn client_lost_with(&self, host: &Host, card: &str, ip: &str) -> Client {
-        let (api, netns, node) = (self.api.clone(), host.netns.clone(), format!("/nodes/{}", host.name));
-        let (card, ip) = (card.to_owned(), ip.to_owned());
-        let service = tower::service_fn(move |mut request: Request<kube::client::Body>| {
-            let api = api.clone();
-            let shows = || run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
-            if request.uri().path().ends_with(&node) && shows().contains(&ip) {
-                *request.uri_mut() = "/nowhere".parse().expect("a path");
-            }
-            api.oneshot(request)
-        });
-        Client::new(service, "default")
-    }
-
-    /// The API, and every write that is asked of it through this client: method and path.
-    pub(crate) fn client_recorded(&self) -> (Client, Arc<Mutex<Vec<String>>>) {
-        let (api, writes) = (self.api.clone(), Arc::new(Mutex::new(Vec::new())));
-        let told = writes.clone();
-        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
-            let api = api.clone();
-            if request.method() != "GET" {
-                let line = format!("{} {}", request.method(), request.uri().path());
-                told.lock().expect("whole").push(line);
-            }
-            async move { api.oneshot(request).await }
-        });
-        (Client::new(service, "default"), writes)
     }
 
     pub(crate) async fn annotate_pool(&self, name: &str, key: &str, value: Value) {
@@ -313,36 +226,37 @@ impl Field {
 
     /// A namespace with so many cards, a Node that is Ready, and an agent.
     pub(crate) async fn host(&self, name: &str, cards: usize) -> Host {
-        let mut host = Self::machine(name, cards);
+        let mut host = self.machine(name, cards);
         self.make_node(name, "True").await;
-        self.start(&mut host);
+        self.start(&mut host).await;
         host
     }
 
     /// The namespace alone.
-    pub(crate) fn machine(name: &str, cards: usize) -> Host {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let netns = format!("berth-a{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        run(Command::new("ip").args(["netns", "add", &netns]));
-        let state_dir = std::env::temp_dir().join(&netns);
-        std::fs::create_dir_all(&state_dir).expect("a folder");
-        let host = Host { name: name.to_owned(), netns, state_dir, agent: None, registers: false };
-        host.ip("link set lo up");
-        for card in 0..cards {
-            host.ip(&format!("link add eth{card} type veth peer name far{card}"));
-            host.ip(&format!("link set far{card} up"));
-            host.ip(&format!("link set eth{card} up"));
-        }
-        host
+    pub(crate) fn machine(&self, name: &str, cards: usize) -> Host {
+        Host::new(name, cards, self.on.namespace())
     }
 
-    pub(crate) fn start(&self, host: &mut Host) {
-        self.start_with(host, self.client.clone());
+    pub(crate) async fn start(&self, host: &mut Host) {
+        let client = self.client_for(host).await;
+        self.start_with(host, client);
+    }
+
+    /// The API as this host's agent has it. Where there is a kubelet, that has registered the Node by now.
+    pub(crate) async fn client_for(&self, host: &Host) -> Client {
+        match self.on {
+            On::Embedded => self.client.clone(),
+            On::Real(real) => real.client_of(&real.agent_token(AGENT, &host.name).await),
+        }
     }
 
     /// An agent that speaks to this API.
     pub(crate) fn start_with(&self, host: &mut Host, client: Client) {
-        let mut agent = Agent::open(client, host.settings()).expect("it opens");
+        let mut settings = host.settings();
+        if matches!(self.on, On::Real(_)) {
+            settings.register = None;
+        }
+        let mut agent = Agent::open(client, settings).expect("it opens");
         let stop = agent.stop();
         let task = tokio::spawn(async move { agent.run().await.expect("it works") });
         host.agent = Some((Box::new(stop), task));
@@ -426,121 +340,4 @@ impl Field {
             panic!("{name} never goes: {:#}", json!(own));
         }
     }
-}
-
-impl Host {
-    pub(crate) fn settings(&self) -> Settings {
-        Settings {
-            node: self.name.clone(),
-            namespace: self.netns.parse().expect("a name"),
-            state_dir: self.state_dir.clone(),
-            checkpoint_dir: self.state_dir.clone(),
-            register: self.registers.then(Registration::default),
-            lease_namespace: "default".to_owned(),
-            probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
-        }
-    }
-
-    #[track_caller]
-    pub(crate) fn ip(&self, line: &str) -> String {
-        run(Command::new("ip").args(["-n", &self.netns]).args(line.split_whitespace()))
-    }
-
-    /// IPv4 addresses of a card, with their prefixes.
-    pub(crate) fn addresses(&self, card: &str) -> Vec<String> {
-        let text = self.ip(&format!("-j -4 addr show dev {card}"));
-        let links: Value = serde_json::from_str(&text).unwrap_or_default();
-        let addresses = links[0]["addr_info"].as_array().cloned().unwrap_or_default();
-        let text =
-            |one: &Value| format!("{}/{}", one["local"].as_str().unwrap_or_default(), one["prefixlen"]);
-        addresses.iter().map(text).collect()
-    }
-
-    /// Addresses of a card that have Berth's mark. (iproute2 shows it since 6.2.)
-    pub(crate) fn marked(&self, card: &str) -> Vec<IpAddr> {
-        let namespace: Namespace = self.netns.parse().expect("a name");
-        let seen = namespace.inside(|| Netlink::open().expect("netlink").observe().expect("a state"));
-        let seen = seen.expect("inside");
-        let link = seen.state.link(card).expect("a card");
-        let marked = |address: &&Address| address.protocol == Some(AddressProtocol::BERTH);
-        link.ipv4.addresses.iter().filter(marked).map(|address| address.ip).collect()
-    }
-
-    /// Somebody at the other end of a card, who has this address and answers.
-    pub(crate) fn gateway(&self, card: &str, ip: &str) -> Gateway {
-        let netns = format!("{}-gw", self.netns);
-        run(Command::new("ip").args(["netns", "add", &netns]));
-        let far = card.replace("eth", "far");
-        self.ip(&format!("link set {far} netns {netns}"));
-        let gateway = Gateway { netns };
-        for line in [format!("addr add {ip}/24 dev {far}"), format!("link set {far} up")] {
-            run(Command::new("ip").args(["-n", &gateway.netns]).args(line.split_whitespace()));
-        }
-        gateway
-    }
-
-    /// The disk is lost.
-    pub(crate) fn lose_journal(&self) {
-        std::fs::remove_dir_all(&self.state_dir).expect("a folder");
-        std::fs::create_dir_all(&self.state_dir).expect("a folder");
-    }
-
-    /// Listens from now on.
-    pub(crate) async fn listen(&self) -> Listener {
-        let heard = self.state_dir.join("heard");
-        let file = std::fs::File::create(&heard).expect("a file");
-        let mut command = Command::new("ip");
-        command.args(["-n", &self.netns, "-o", "-4", "monitor", "address"]).stdout(file);
-        let listener = Listener { process: command.spawn().expect("ip monitor"), heard };
-        self.mark(&listener, "192.0.2.1").await;
-        listener
-    }
-
-    /// The addresses that a card has lost since.
-    pub(crate) async fn lost(&self, listener: &Listener, card: &str) -> Vec<String> {
-        self.mark(listener, "192.0.2.2").await;
-        let heard = std::fs::read_to_string(&listener.heard).expect("a file");
-        let lost = heard.lines().filter(|line| line.starts_with("Deleted") && line.contains(card));
-        lost.map(str::to_owned).collect()
-    }
-
-    /// What was before this address came is heard by the time that it is heard.
-    async fn mark(&self, listener: &Listener, ip: &str) {
-        let heard = || std::fs::read_to_string(&listener.heard).unwrap_or_default().contains(ip);
-        self.wait_until("heard", || {
-            self.ip(&format!("addr replace {ip}/32 dev lo valid_lft 1000 preferred_lft 1000"));
-            heard()
-        })
-        .await;
-    }
-
-    /// As with a new disk: nothing is remembered, nothing configured.
-    pub(crate) fn wipe(&self) {
-        std::fs::remove_dir_all(&self.state_dir).expect("it was there");
-        self.ip("-4 addr flush dev eth0");
-    }
-
-    /// Ends the agent; the host stays.
-    pub(crate) async fn stop(&mut self) {
-        if let Some((stop, task)) = self.agent.take() {
-            stop();
-            let _ = task.await;
-        }
-    }
-
-    pub(crate) async fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
-        let waited = tokio::time::timeout(PATIENCE, async {
-            while !holds() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        });
-        waited.await.unwrap_or_else(|_| panic!("{}: never {what}", self.name));
-    }
-}
-
-#[track_caller]
-fn run(command: &mut Command) -> String {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }

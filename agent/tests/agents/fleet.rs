@@ -1,10 +1,13 @@
 //! Hosts, a controller and an API as processes of their own, killed and started again at will.
 //!
-//! Everything is in a folder of its own: the API's store, each host's state directory, and what each process said, which is
-//! printed when a test fails. The hosts are network namespaces with veths.
+//! Everything is in a folder of its own: the API's store, each host's state directory and kubeconfig, and what each process
+//! said, which is printed when a test fails. The hosts are network namespaces with veths. The API is `berth serve`, or a real
+//! API server (`reach`).
 
 pub(crate) mod check;
 mod ground;
+mod heard;
+mod reach;
 mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,26 +20,39 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
+use crate::cluster::Way;
 use crate::folder::Folder;
+use crate::listen::Listener;
+use crate::on::On;
 pub(crate) use ground::{Machine, Process};
 pub(crate) use world::World;
 
 /// Longer than anything takes on a busy machine: a test that waits for it has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Agents go before the API, all of them before their folder.
 pub(crate) struct Fleet {
     agents: BTreeMap<String, Process>,
     controllers: BTreeMap<String, Process>,
+    /// `berth serve`.
     api: Option<Process>,
+    listeners: BTreeMap<String, Listener>,
     pub(crate) machines: BTreeMap<String, Machine>,
     client: Client,
-    /// Where the API listens.
-    address: String,
+    pub(crate) on: On,
+    /// Where the API listens, or whatever is in front of it for those who start from now on.
+    pub(crate) way: Way,
+    /// The service account of agents that start from now on.
+    pub(crate) account: &'static str,
+    /// How long their tokens last, if not as long as usual.
+    pub(crate) lasts: Option<Duration>,
+    /// Whether agents that start from now on answer for themselves, wherever a port is free.
+    pub(crate) health: bool,
+    /// Whether it was killed.
+    is_away: bool,
     /// Fault points at which a process was seen to die.
     pub(crate) died: BTreeSet<String>,
     folder: Folder,
@@ -51,42 +67,6 @@ impl Drop for Fleet {
 }
 
 impl Fleet {
-    /// An API; no controller and no host yet.
-    pub(crate) async fn new() -> Self {
-        let folder = Folder::new();
-        let config = folder.path().join("kubeconfig");
-        let mut fleet_api = serve(&folder, "127.0.0.1:0");
-        let begun = Instant::now();
-        while !config.exists() {
-            assert!(fleet_api.ended().is_none() && begun.elapsed() < PATIENCE, "berth serve doesn't start");
-            tokio::time::sleep(LOOK).await;
-        }
-        let read = Kubeconfig::read_from(&config).expect("a kubeconfig");
-        let config = kube::Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-        let config = config.expect("a configuration");
-        let address = config.cluster_url.authority().expect("an address").to_string();
-        Self {
-            agents: BTreeMap::new(),
-            controllers: BTreeMap::new(),
-            api: Some(fleet_api),
-            machines: BTreeMap::new(),
-            client: Client::try_from(config).expect("a client"),
-            address,
-            died: BTreeSet::new(),
-            folder,
-        }
-    }
-
-    /// The API is killed; what it acknowledged is on disk.
-    pub(crate) fn kill_api(&mut self) {
-        self.api.take().expect("it runs").kill();
-    }
-
-    /// At the address where it was.
-    pub(crate) fn start_api(&mut self) {
-        self.api = Some(serve(&self.folder, &self.address));
-    }
-
     pub(crate) fn api<K>(&self) -> Api<K>
     where
         K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
@@ -95,8 +75,8 @@ impl Fleet {
         Api::all(self.client.clone())
     }
 
-    pub(crate) fn controller(&mut self, name: &str, fault: Option<&str>) {
-        let mut args = self.connect();
+    pub(crate) async fn controller(&mut self, name: &str, fault: Option<&str>) {
+        let mut args = self.connect_controller(name).await;
         args.insert(0, "controller".to_owned());
         let process = Process::start(self.folder.path(), name, &args, fault);
         self.controllers.insert(name.to_owned(), process);
@@ -116,33 +96,35 @@ impl Fleet {
         self.machines.insert(name.to_owned(), Machine::new(name, cards));
     }
 
-    pub(crate) fn host(&mut self, name: &str, cards: usize) {
+    pub(crate) async fn host(&mut self, name: &str, cards: usize) {
         self.machine(name, cards);
-        self.agent(name, None);
+        self.agent(name, None).await;
     }
 
-    pub(crate) fn agent(&mut self, name: &str, fault: Option<&str>) {
-        let process = self.agent_process(name, name, fault);
+    pub(crate) async fn agent(&mut self, name: &str, fault: Option<&str>) {
+        let process = self.agent_process(name, name, fault).await;
         self.agents.insert(name.to_owned(), process);
     }
 
     /// An agent of this host, to be looked after by whoever asks.
-    pub(crate) fn agent_process(&self, host: &str, log: &str, fault: Option<&str>) -> Process {
+    pub(crate) async fn agent_process(&self, host: &str, log: &str, fault: Option<&str>) -> Process {
+        // While the API is away a host has what it had.
+        if !self.is_away {
+            self.enlist(host).await;
+        }
         let machine = self.machines.get(host).expect("the host");
-        let state = self.state_dir(host);
-        let mut args = vec!["agent", "--node", host, "--netns", &machine.netns, "--state-dir", &state];
-        args.push("--register-node");
-        let args: Vec<String> = args.into_iter().map(str::to_owned).chain(self.connect()).collect();
+        let state = self.path(&format!("state-{host}"));
+        let args = ["agent", "--node", host, "--netns", &machine.netns, "--state-dir", &state];
+        let mut args: Vec<String> = args.map(str::to_owned).to_vec();
+        args.extend(self.connect_agent(host));
+        if self.health {
+            args.push("--health-address=127.0.0.1:0".to_owned());
+        }
         Process::start(self.folder.path(), log, &args, fault)
     }
 
-    fn state_dir(&self, host: &str) -> String {
-        self.folder.path().join(format!("state-{host}")).to_string_lossy().into_owned()
-    }
-
-    fn connect(&self) -> Vec<String> {
-        let config = self.folder.path().join("kubeconfig");
-        vec!["--kubeconfig".to_owned(), config.to_string_lossy().into_owned()]
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).to_string_lossy().into_owned()
     }
 
     /// Kill -9; its fault point, if it has one and didn't get there, stays armed for [`Self::agent_again`].
@@ -155,6 +137,19 @@ impl Fleet {
     /// SIGTERM, and its end.
     pub(crate) fn stop_agent(&mut self, name: &str) {
         self.agents.remove(name).expect("it runs").stop();
+    }
+
+    /// All agents and controllers are ended.
+    pub(crate) fn stop_all(&mut self) {
+        self.agents.clear();
+        self.controllers.clear();
+    }
+
+    /// Where an agent says that it answers.
+    pub(crate) fn health_address(&self, name: &str) -> String {
+        let log = self.log(name);
+        let said = log.lines().find_map(|line| line.split_once("health and metrics on http://"));
+        said.expect("it says where").1.to_owned()
     }
 
     pub(crate) fn log(&self, name: &str) -> String {
@@ -188,10 +183,10 @@ impl Fleet {
             assert_eq!(ended.signal(), Some(9), "{name} ended: {ended}");
             assert!(self.note(&process, &fault), "{name} was killed, but not at {fault}");
             match is_agent {
-                true => self.agent(&name, None),
+                true => self.agent(&name, None).await,
                 false => {
                     self.free_lease().await;
-                    self.controller(&name, None);
+                    self.controller(&name, None).await;
                 }
             }
         }
@@ -199,7 +194,7 @@ impl Fleet {
 
     /// As one that stops does: else the next waits until it has run out.
     pub(crate) async fn free_lease(&self) {
-        let leases: Api<Lease> = Api::namespaced(self.client.clone(), "default");
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.on.namespace());
         let free = Patch::Merge(json!({"spec": {"holderIdentity": null}}));
         let _ = leases.patch(crds::names::lease::CONTROLLER, &PatchParams::default(), &free).await;
     }
@@ -353,12 +348,4 @@ impl Fleet {
     pub(crate) async fn force_enactment_away(&self, host: &str, policy: &str) {
         self.delete_by_force::<NodeNetworkConfigurationEnactment>(&enactment_name(host, policy)).await;
     }
-}
-
-fn serve(folder: &Folder, listen: &str) -> Process {
-    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
-    let (state, config) = (path("api"), path("kubeconfig"));
-    let args = ["serve", "--state-dir", &state, "--listen", listen, "--write-kubeconfig", &config];
-    let args: Vec<String> = args.map(str::to_owned).to_vec();
-    Process::start(folder.path(), "serve", &args, None)
 }

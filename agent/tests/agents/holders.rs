@@ -4,10 +4,11 @@ use crds::names::annotation::RESET_POOL;
 use serde_json::{Value, json};
 
 use crate::SEEDS;
-use crate::field::{Field, Host, one_address};
+use crate::field::{Field, Host, doubles, one_address};
+use crate::on::On;
 
-async fn field() -> Field {
-    let field = Field::new().await;
+async fn field(on: On) -> Field {
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}, "quarantine": "1s"})).await;
     field
 }
@@ -25,9 +26,8 @@ fn entry<'a>(pool: &'a Value, ip: &str) -> &'a Value {
 
 /// R24, R71: an entry that somebody deletes by force is put back for its holder; no second address is taken, and the card
 /// has it all the time.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r24_r71_a_deleted_entry_comes_back() {
-    let field = field().await;
+pub(crate) async fn r24_r71_a_deleted_entry_comes_back(on: On) {
+    let field = field(on).await;
     let host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;
     field.until_standing(&host, "one", "Available").await;
@@ -47,13 +47,12 @@ async fn r24_r71_a_deleted_entry_comes_back() {
 }
 
 /// R25: an agent writes its own enactments, its own NodeNetworkState, and nothing else.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r25_an_agent_writes_what_is_its_own() {
-    let field = field().await;
+pub(crate) async fn r25_an_agent_writes_what_is_its_own(on: On) {
+    let field = field(on).await;
     let other = field.host("node02", 1).await;
-    let mut host = Field::machine("node01", 1);
+    let mut host = field.machine("node01", 1);
     field.make_node("node01", "True").await;
-    let (client, writes) = field.client_recorded();
+    let (client, writes) = doubles::recorded(field.client_for(&host).await);
     field.start_with(&mut host, client);
     field.policy("one", one_address("traffic-1")).await;
     for host in [&host, &other] {
@@ -76,13 +75,12 @@ async fn r25_an_agent_writes_what_is_its_own() {
 }
 
 /// R26: a new address is asked for when the Node is Ready; one that is held stays when it is not.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r26_a_new_address_waits_for_the_node_to_be_ready() {
-    let field = field().await;
+pub(crate) async fn r26_a_new_address_waits_for_the_node_to_be_ready(on: On) {
+    let field = field(on).await;
     field.policy("one", one_address("traffic-1")).await;
-    let mut host = Field::machine("node01", 1);
+    let mut host = field.machine("node01", 1);
     field.make_node("node01", "False").await;
-    field.start(&mut host);
+    field.start(&mut host).await;
     let own = field.until_standing(&host, "one", "Pending").await;
     assert!(own["status"]["ippool"].is_null(), "{own:#}");
     field.set_ready("node01", "True").await;
@@ -94,9 +92,8 @@ async fn r26_a_new_address_waits_for_the_node_to_be_ready() {
 }
 
 /// R30: a policy that no longer selects a host is, there, a policy that is gone.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r30_a_host_that_is_selected_no_more_lets_go() {
-    let field = field().await;
+pub(crate) async fn r30_a_host_that_is_selected_no_more_lets_go(on: On) {
+    let field = field(on).await;
     let host = field.host("node01", 1).await;
     field.label(&host, "rack", "one").await;
     let mut policy = one_address("traffic-1");
@@ -110,9 +107,8 @@ async fn r30_a_host_that_is_selected_no_more_lets_go() {
 }
 
 /// R31: captures can't be changed; deleted and created anew, a policy gets the same address, by a new request.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r31_captures_stay_and_a_policy_made_anew_gets_the_same_address() {
-    let field = field().await;
+pub(crate) async fn r31_captures_stay_and_a_policy_made_anew_gets_the_same_address(on: On) {
+    let field = field(on).await;
     let host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;
     let before = field.until_standing(&host, "one", "Available").await;
@@ -130,37 +126,42 @@ async fn r31_captures_stay_and_a_policy_made_anew_gets_the_same_address() {
     assert_ne!(id(&after), id(&before));
 }
 
-/// R29, R34, R40: a host is lost. While its Node is there its address is kept; that it was deleted is seen also by a
-/// controller that was away then; and a reset by hand finds the same.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r29_r34_r40_a_lost_host_is_found_out() {
-    for by_hand in [false, true] {
-        let mut field = field().await;
-        let mut host = field.host("node01", 1).await;
-        field.policy("one", one_address("traffic-1")).await;
-        field.until_standing(&host, "one", "Available").await;
-        let ip = address(&host);
-        host.stop().await;
-        field.lose_controller().await;
-        field.delete_node(&host).await;
-        let pool = field.until_pool("traffic-1", "held", |pool| !entry(pool, &ip).is_null()).await;
-        assert!(entry(&pool, &ip)["state"].is_null(), "nobody was there to see it");
-        if by_hand {
-            field.annotate_pool("traffic-1", RESET_POOL, json!("traffic-1")).await;
-        }
-        field.find_controller();
-        field.until_pool("traffic-1", "free", |pool| entry(pool, &ip).is_null()).await;
-        field.until_no_enactment(&host, "one").await;
-        let pool = field.until_pool("traffic-1", "counted", |pool| pool["status"]["allocated"] == 0).await;
-        assert!(pool["metadata"]["annotations"][RESET_POOL].is_null());
+/// R29, R40: a host is lost. While its Node is there its address is kept; that it was deleted is seen also by a controller
+/// that was away then.
+pub(crate) async fn r29_r40_a_lost_host_is_found_out(on: On) {
+    lose_a_host(on, false).await;
+}
+
+/// R29, R34, R40: and a reset by hand finds the same.
+pub(crate) async fn r29_r34_r40_a_lost_host_is_found_out_by_a_reset(on: On) {
+    lose_a_host(on, true).await;
+}
+
+async fn lose_a_host(on: On, by_hand: bool) {
+    let mut field = field(on).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let ip = address(&host);
+    host.stop().await;
+    field.lose_controller().await;
+    field.delete_node(&host).await;
+    let pool = field.until_pool("traffic-1", "held", |pool| !entry(pool, &ip).is_null()).await;
+    assert!(entry(&pool, &ip)["state"].is_null(), "nobody was there to see it");
+    if by_hand {
+        field.annotate_pool("traffic-1", RESET_POOL, json!("traffic-1")).await;
     }
+    field.find_controller();
+    field.until_pool("traffic-1", "free", |pool| entry(pool, &ip).is_null()).await;
+    field.until_no_enactment(&host, "one").await;
+    let pool = field.until_pool("traffic-1", "counted", |pool| pool["status"]["allocated"] == 0).await;
+    assert!(pool["metadata"]["annotations"][RESET_POOL].is_null());
 }
 
 /// R73: a Node made anew under its name, on a host that remembers nothing, is another holder: the old entry is quarantined
 /// first, whoever asks.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r73_a_namesake_inherits_nothing() {
-    let field = Field::new().await;
+pub(crate) async fn r73_a_namesake_inherits_nothing(on: On) {
+    let field = Field::new(on).await;
     let one = json!({"cidr": SEEDS, "start": "10.10.10.1", "end": "10.10.10.1"});
     field.pool("tiny", json!({"range": one, "quarantine": "3s"})).await;
     let mut host = field.host("node01", 1).await;
@@ -170,7 +171,7 @@ async fn r73_a_namesake_inherits_nothing() {
     host.wipe();
     field.delete_node(&host).await;
     field.make_node("node01", "True").await;
-    field.start(&mut host);
+    field.start(&mut host).await;
     let ip = "10.10.10.1";
     let pool = field.until_pool("tiny", "set aside", |pool| entry(pool, ip)["state"] == "Quarantined").await;
     let uid = |own: &Value| own["metadata"]["ownerReferences"][0]["uid"].clone();

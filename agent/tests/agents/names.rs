@@ -4,12 +4,12 @@ use serde_json::json;
 
 use crate::SEEDS;
 use crate::field::{Field, Host, address_on, one_address};
+use crate::on::On;
 
 /// Node `a` with policy `b.c` and node `a.b` with policy `c` have one name for two enactments: the second leaves the
 /// first's alone, and goes on with the rest.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_enactment_of_another_node_is_left_alone() {
-    let field = Field::new().await;
+pub(crate) async fn an_enactment_of_another_node_is_left_alone(on: On) {
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
     let mut policy = one_address("traffic-1");
     policy["nodeSelector"] = json!({"only": "first"});
@@ -32,9 +32,8 @@ async fn an_enactment_of_another_node_is_left_alone() {
 }
 
 /// A policy re-created under its name while its agent is away is another: what was captured for the first is not used.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn captures_of_a_policy_of_before_are_not_used() {
-    let field = Field::new().await;
+pub(crate) async fn captures_of_a_policy_of_before_are_not_used(on: On) {
+    let field = Field::new(on).await;
     let mut host = field.host("node01", 2).await;
     let policy = |card: &str| {
         json!({"capture": {"nic": format!("interfaces.name == \"{card}\"")}, "desiredState": {"interfaces": [
@@ -48,6 +47,6 @@ async fn captures_of_a_policy_of_before_are_not_used() {
     host.stop().await;
     field.delete_policy("cap").await;
     field.policy("cap", policy("eth1")).await;
-    field.start(&mut host);
+    field.start(&mut host).await;
     host.wait_until("the other card", || mtu(&host, "eth1")).await;
 }

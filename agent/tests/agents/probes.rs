@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::field::Field;
+use crate::field::{Field, doubles};
+use crate::on::On;
 
 const GATEWAY: &str = "192.0.2.254";
 
@@ -21,9 +22,8 @@ fn names(own: &Value, words: &str) -> bool {
 
 /// API-COMPAT 5, item 3: a policy that takes the default gateway away is rolled back, and says why; one that is told not
 /// to ask is not.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_that_loses_the_gateway_is_undone() {
-    let field = Field::new().await;
+pub(crate) async fn a_change_that_loses_the_gateway_is_undone(on: On) {
+    let field = Field::new(on).await;
     let host = field.host("node01", 2).await;
     let _gateway = host.gateway("eth0", GATEWAY);
     host.ip("addr add 192.0.2.1/24 dev eth0");
@@ -49,9 +49,8 @@ async fn a_change_that_loses_the_gateway_is_undone() {
     assert_eq!(host.addresses("eth0"), ["198.51.100.5/24"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_probe_that_there_is_not_is_named_and_nothing_is_touched() {
-    let field = Field::new().await;
+pub(crate) async fn a_probe_that_there_is_not_is_named_and_nothing_is_touched(on: On) {
+    let field = Field::new(on).await;
     let host = field.host("node01", 1).await;
     field.policy_with("one", json!({"nmstate.io/probes": "gateway,ping"}), moves_away("198.51.100.5")).await;
     let own = field.until_standing(&host, "one", "Failing").await;
@@ -60,12 +59,11 @@ async fn a_probe_that_there_is_not_is_named_and_nothing_is_touched() {
 }
 
 /// The API can't be reached once the change is made: undone, since it could before.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_that_loses_the_api_is_undone() {
-    let field = Field::new().await;
+pub(crate) async fn a_change_that_loses_the_api_is_undone(on: On) {
+    let field = Field::new(on).await;
     let mut host = field.host("node01", 1).await;
     host.stop().await;
-    let client = field.client_lost_with(&host, "eth0", "198.51.100.5");
+    let client = doubles::lost_with(field.client_for(&host).await, &host, "eth0", "198.51.100.5");
     field.start_with(&mut host, client);
     field.policy("lost", moves_away("198.51.100.5")).await;
     field
@@ -74,4 +72,18 @@ async fn a_change_that_loses_the_api_is_undone() {
         })
         .await;
     host.wait_until("as it was", || host.addresses("eth0").is_empty()).await;
+}
+
+/// The API is reached from the network of the agent, whichever it works on: so also when it is asked in a change.
+pub(crate) async fn the_api_is_asked_from_the_agents_own_network(on: On) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let field = Field::new(on).await;
+    let mut host = field.host("node01", 1).await;
+    host.stop().await;
+    let place = listener.local_addr().expect("a port");
+    let client = doubles::connects_with(field.client_for(&host).await, &host, "eth0", "198.51.100.5", place);
+    field.start_with(&mut host, client);
+    field.policy("kept", moves_away("198.51.100.5")).await;
+    field.until_standing(&host, "kept", "Available").await;
+    assert_eq!(host.addresses("eth0"), ["198.51.100.5/24"]);
 }

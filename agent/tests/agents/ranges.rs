@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::field::{Field, one_address};
+use crate::on::On;
 
 /// R19: the prefix length is that of the range, not of what is given out of it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r19_the_prefix_length_is_the_ranges() {
-    let field = Field::new().await;
+pub(crate) async fn r19_the_prefix_length_is_the_ranges(on: On) {
+    let field = Field::new(on).await;
     let range = json!({"cidr": "10.10.0.0/16", "start": "10.10.11.4", "end": "10.10.11.4"});
     field.pool("traffic-1", json!({"range": range})).await;
     let host = field.host("node01", 1).await;
@@ -19,9 +19,8 @@ async fn r19_the_prefix_length_is_the_ranges() {
 
 /// R33, R97, R99: a pool re-created. What the new range has stays its holder's; what it hasn't stays on the card, is in no
 /// ledger, and is moved by nobody.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has() {
-    let field = Field::new().await;
+pub(crate) async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) {
+    let field = Field::new(on).await;
     let range = |end: &str| json!({"range": {"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": end}, "quarantine": "1s", "staticBand": "None"});
     field.pool("traffic-1", range("10.10.10.2")).await;
     let hosts = [field.host("node01", 1).await, field.host("node02", 1).await];
@@ -52,9 +51,8 @@ async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has() {
 }
 
 /// R86, R101, R104: no range is for this host: said so, and asked on; a range is added, and nobody starts anything again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r101_r104_a_range_more_serves_who_waits() {
-    let field = Field::new().await;
+pub(crate) async fn r101_r104_a_range_more_serves_who_waits(on: On) {
+    let field = Field::new(on).await;
     let selector = |rack: &str| json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": [rack]}]}]});
     let first = json!({"name": "rack-1", "cidr": "10.10.10.0/24", "nodeSelector": selector("one")});
     let second = json!({"name": "rack-2", "cidr": "10.10.20.0/24", "nodeSelector": selector("two")});

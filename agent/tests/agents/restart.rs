@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::SEEDS;
-use crate::field::{Field, one_address};
+use crate::field::{Field, doubles, one_address};
+use crate::on::On;
 
 /// R27: an agent that starts again finds its journal: same address, no new claim.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r27_a_restarted_agent_keeps_its_address() {
-    let field = Field::new().await;
+pub(crate) async fn r27_a_restarted_agent_keeps_its_address(on: On) {
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
     let mut host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;
@@ -17,7 +17,7 @@ async fn r27_a_restarted_agent_keeps_its_address() {
     host.stop().await;
     // As after a boot.
     host.ip(&format!("addr del {} dev eth0", before[0]));
-    field.start(&mut host);
+    field.start(&mut host).await;
     host.wait_until("as it was", || host.addresses("eth0") == before).await;
     let own = field.until_standing(&host, "one", "Available").await;
     assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"], id);
@@ -30,9 +30,8 @@ fn dead() -> kube::Client {
 }
 
 /// R27, R111: without the API what the journal says is held comes back, and only that.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r27_r111_a_start_without_the_api_is_from_the_journal() {
-    let field = Field::new().await;
+pub(crate) async fn r27_r111_a_start_without_the_api_is_from_the_journal(on: On) {
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
     let mut host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;
@@ -50,9 +49,8 @@ async fn r27_r111_a_start_without_the_api_is_from_the_journal() {
 
 /// Rule 7: a Node deleted while its agent runs. Its address is off for good, also when it is another's by then and the API
 /// goes away.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good() {
-    let field = Field::new().await;
+pub(crate) async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good(on: On) {
+    let field = Field::new(on).await;
     let range = json!({"cidr": SEEDS, "start": "10.10.10.1", "end": "10.10.10.1"});
     field.pool("tiny", json!({"range": range, "quarantine": "1s"})).await;
     let mut first = field.host("node01", 1).await;
@@ -74,9 +72,8 @@ async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good() {
 }
 
 /// Policies that can't be read are not policies that are gone: nothing is released.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_read_is_not_gone() {
-    let field = Field::new().await;
+pub(crate) async fn what_cannot_be_read_is_not_gone(on: On) {
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
     let mut host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;
@@ -84,7 +81,8 @@ async fn what_cannot_be_read_is_not_gone() {
     let before = host.addresses("eth0");
     for kind in ["policies", "enactments", "networkstates"] {
         host.stop().await;
-        field.start_with(&mut host, field.client_without(kind));
+        let client = doubles::without(field.client_for(&host).await, kind);
+        field.start_with(&mut host, client);
         // It works, as far as it can.
         host.ip(&format!("addr del {} dev eth0", before[0]));
         host.wait_until("put back", || host.addresses("eth0") == before).await;
@@ -94,9 +92,8 @@ async fn what_cannot_be_read_is_not_gone() {
     host.stop().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_agent_for_one_host_refuses() {
-    let field = Field::new().await;
+pub(crate) async fn a_second_agent_for_one_host_refuses(on: On) {
+    let field = Field::new(on).await;
     let host = field.host("node01", 1).await;
     let second = agent::node::Agent::open(field.client(), host.settings());
     assert!(matches!(second, Err(agent::node::NodeError::Busy { .. })));

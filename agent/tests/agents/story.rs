@@ -6,11 +6,11 @@ use serde_json::json;
 
 use crate::SEEDS;
 use crate::field::{Field, one_address, static_ip};
+use crate::on::On;
 
 /// R20, R21, R22, R28: the seed's story. One policy, two pools, three hosts, each with its own addresses in the kernel.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses() {
-    let field = Field::new().await;
+pub(crate) async fn r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses(on: On) {
+    let field = Field::new(on).await;
     field
         .pool(
             "traffic-1",
@@ -42,7 +42,9 @@ async fn r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses() {
     // One more joins: nothing to be done by anybody.
     let late = field.host("node04", 2).await;
     let own = field.until_standing(&late, "static-ip", "Available").await;
-    assert!(given.insert(own["status"]["ippool"]["traffic-1"]["allocated"][0].as_str().unwrap().to_owned()));
+    assert!(
+        given.insert(own["status"]["ippool"]["traffic-1"]["allocated"][0].as_str().expect("text").to_owned())
+    );
     // The policy goes: addresses off, freed, enactments gone; cards stay as they are (R30).
     field.delete_policy("static-ip").await;
     for host in hosts.iter().chain([&late]) {
@@ -53,9 +55,8 @@ async fn r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses() {
 }
 
 /// What a policy set and something else removed is put back.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn drift_is_put_back() {
-    let field = Field::new().await;
+pub(crate) async fn drift_is_put_back(on: On) {
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
     let host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;

@@ -7,6 +7,7 @@ use kube::api::{Api, ListParams};
 use serde_json::json;
 
 use crate::field::{self, Field};
+use crate::on::On;
 
 /// Waits for an Event of this reason about an object of this kind.
 async fn told(field: &Field, kind: &str, reason: &str) -> Event {
@@ -30,9 +31,8 @@ const POLICY: &str = "NodeNetworkConfigurationPolicy";
 const POOL: &str = "NodeIPPool";
 
 /// Drift, R101: no address, and what becomes of the pool.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn drift_and_pools_that_run_out_are_told() {
-    let field = Field::new().await;
+pub(crate) async fn drift_and_pools_that_run_out_are_told(on: On) {
+    let field = Field::new(on).await;
     let range = json!({"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.1"});
     field.pool("traffic-1", json!({"range": range, "quarantine": "1s"})).await;
     let host = field.host("node01", 1).await;
@@ -63,9 +63,8 @@ async fn drift_and_pools_that_run_out_are_told() {
 }
 
 /// API-COMPAT: a policy that fails is told on the policy, as kubernetes-nmstate does.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_that_fails_is_told() {
-    let field = Field::new().await;
+pub(crate) async fn a_policy_that_fails_is_told(on: On) {
+    let field = Field::new(on).await;
     let host = field.host("node01", 1).await;
     field
         .policy(

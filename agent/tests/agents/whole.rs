@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::field::{address_on, one_address};
 use crate::fleet::{Fleet, PATIENCE, World};
+use crate::on::On;
 
 fn pool() -> Value {
     json!({"range": {"cidr": "10.10.10.0/24"}, "quarantine": "2s"})
@@ -13,18 +14,19 @@ fn pool() -> Value {
 
 /// R27, R111: hosts keep what they have, put it back, and start from their journals; who has nothing gets nothing. Then all
 /// catch up by themselves.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r27_r111_the_api_is_away_for_a_while() {
-    let mut fleet = Fleet::new().await;
-    fleet.controller("controller", None);
+pub(crate) async fn r27_r111_the_api_is_away_for_a_while(on: On) {
+    let mut fleet = Fleet::new(on).await;
+    fleet.controller("controller", None).await;
     for host in ["a", "b"] {
-        fleet.host(host, 2);
+        fleet.host(host, 2).await;
     }
     fleet.pool("pool", pool()).await;
     fleet.policy("one", one_address("pool")).await;
     fleet.until_standing(&["a", "b"], "one", "Available").await;
     let before = fleet.agree().await;
     let had = |host: &str| before.held("pool", host).expect("an address");
+    fleet.machine("c", 2);
+    fleet.enlist("c").await;
     fleet.kill_api();
     // Drift.
     fleet.machines["a"].power_cut();
@@ -32,10 +34,10 @@ async fn r27_r111_the_api_is_away_for_a_while() {
     // A boot.
     fleet.kill_agent("b");
     fleet.machines["b"].power_cut();
-    fleet.agent("b", None);
+    fleet.agent("b", None).await;
     fleet.until_on("b", "eth0", "as it was", |on| on == [had("b")]).await;
     // Somebody new, who must wait.
-    fleet.host("c", 2);
+    fleet.agent("c", None).await;
     let said = |fleet: &Fleet| fleet.log("c").contains("trying again");
     let begun = Instant::now();
     while !said(&fleet) {
@@ -43,7 +45,7 @@ async fn r27_r111_the_api_is_away_for_a_while() {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
     assert!(fleet.machines["c"].all_addresses().is_empty());
-    fleet.start_api();
+    fleet.start_api().await;
     fleet.until_standing(&["a", "b", "c"], "one", "Available").await;
     let mut second = address_on("pool", "eth1");
     second["maxUnavailable"] = json!("100%");
@@ -56,15 +58,14 @@ async fn r27_r111_the_api_is_away_for_a_while() {
 }
 
 /// One host has one agent.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_second_agent_for_one_host_ends_at_once() {
-    let mut fleet = Fleet::new().await;
-    fleet.controller("controller", None);
-    fleet.host("a", 1);
+pub(crate) async fn a_second_agent_for_one_host_ends_at_once(on: On) {
+    let mut fleet = Fleet::new(on).await;
+    fleet.controller("controller", None).await;
+    fleet.host("a", 1).await;
     fleet.pool("pool", pool()).await;
     fleet.policy("one", one_address("pool")).await;
     fleet.until_standing(&["a"], "one", "Available").await;
-    let mut second = fleet.agent_process("a", "second", None);
+    let mut second = fleet.agent_process("a", "second", None).await;
     let ended = second.wait();
     assert!(!ended.success() && ended.code().is_some(), "{ended}");
     assert!(fleet.log("second").contains("one host has one"), "{}", fleet.log("second"));
@@ -86,10 +87,9 @@ fn has(fleet: &Fleet, host: &str, ip: &str) -> bool {
 
 /// A policy is changed while one host applies it and two wait for their turn. Editing is refused then, as
 /// kubernetes-nmstate does; deleting and creating is not, and all end with what it says now.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_is_changed_under_way() {
+pub(crate) async fn a_policy_is_changed_under_way(on: On) {
     let hosts = ["a", "b", "c"];
-    let mut fleet = three(&hosts).await;
+    let mut fleet = three(on, &hosts).await;
     fleet.policy("slow", slow("fd00::1", &json!(1))).await;
     let count = |world: &World, condition: &str| {
         hosts.iter().filter(|host| world.stands(host, "slow", condition)).count()
@@ -106,10 +106,9 @@ async fn a_policy_is_changed_under_way() {
 }
 
 /// A policy is edited before anybody leads: whoever waits for a slot applies what it says then.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_policy_is_edited_while_hosts_wait_for_a_slot() {
+pub(crate) async fn a_policy_is_edited_while_hosts_wait_for_a_slot(on: On) {
     let hosts = ["a", "b", "c"];
-    let mut fleet = three(&hosts).await;
+    let mut fleet = three(on, &hosts).await;
     fleet.stop_controller("controller");
     fleet.policy("slow", slow("fd00::1", &json!(1))).await;
     fleet.until("known", |world| world.enactments.len() == 3).await;
@@ -118,15 +117,15 @@ async fn a_policy_is_edited_while_hosts_wait_for_a_slot() {
         assert!(begun.elapsed() < PATIENCE, "{error}");
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    fleet.controller("controller", None);
+    fleet.controller("controller", None).await;
     ends_with(&mut fleet, &hosts, "fd00::2").await;
 }
 
-async fn three(hosts: &[&str]) -> Fleet {
-    let mut fleet = Fleet::new().await;
-    fleet.controller("controller", None);
+async fn three(on: On, hosts: &[&str]) -> Fleet {
+    let mut fleet = Fleet::new(on).await;
+    fleet.controller("controller", None).await;
     for host in hosts {
-        fleet.host(host, 1);
+        fleet.host(host, 1).await;
     }
     fleet.until("registered", |world| world.states.len() == hosts.len()).await;
     fleet
@@ -153,11 +152,10 @@ async fn ends_with(fleet: &mut Fleet, hosts: &[&str], ip: &str) {
 }
 
 /// SIGTERM while a policy is being applied: undone or done, said so by the exit code, and done at the next start.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_is_told_to_stop_under_way() {
-    let mut fleet = Fleet::new().await;
-    fleet.controller("controller", None);
-    fleet.host("a", 1);
+pub(crate) async fn an_agent_is_told_to_stop_under_way(on: On) {
+    let mut fleet = Fleet::new(on).await;
+    fleet.controller("controller", None).await;
+    fleet.host("a", 1).await;
     fleet.until("registered", |world| world.states.len() == 1).await;
     // Long enough that it is not over before it is seen.
     fleet.machines["a"].sysctl("net.ipv6.conf.eth0.dad_transmits=5");
@@ -172,7 +170,7 @@ async fn an_agent_is_told_to_stop_under_way() {
     assert!(!has(&fleet, "a", "fd00::1"), "it was undone");
     let world = fleet.until("seen", |_| true).await;
     assert!(!world.stands("a", "slow", "Failing"), "that it was told to stop is no failure");
-    fleet.agent("a", None);
+    fleet.agent("a", None).await;
     fleet.until_standing(&["a"], "slow", "Available").await;
     assert!(has(&fleet, "a", "fd00::1"));
 }

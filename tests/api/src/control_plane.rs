@@ -11,6 +11,7 @@ mod files;
 mod install;
 mod logs;
 mod programs;
+mod second;
 mod supervisor;
 
 use std::io;
@@ -53,6 +54,9 @@ const ETCD: &str = "etcd";
 const API_SERVER: &str = "kube-apiserver";
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
+/// The administrator's, in the folder.
+const KUBECONFIG: &str = "kubeconfig";
+
 /// A running control plane.
 pub struct ControlPlane {
     programs: Programs,
@@ -94,7 +98,8 @@ impl ControlPlane {
         logs::keep_on_panic(&folder);
         supervisor.start_program(ETCD)?;
         supervisor.start_program(API_SERVER)?;
-        let config = RUNTIME.block_on(install::wait_ready(&folder, &supervisor))?;
+        let wait = install::wait_ready(&folder, KUBECONFIG, &supervisor, &[ETCD, API_SERVER]);
+        let config = RUNTIME.block_on(wait)?;
         let plane = ControlPlane { programs: programs.clone(), folder, config, supervisor };
         RUNTIME.block_on(install::forget_the_beginning(ports[1]))?;
         RUNTIME.block_on(install::crds(&plane.client()))?;
@@ -117,7 +122,17 @@ impl ControlPlane {
 
     /// For kubectl and other programs.
     pub fn kubeconfig(&self) -> PathBuf {
-        self.folder.join("kubeconfig")
+        self.folder.join(KUBECONFIG)
+    }
+
+    /// Where the API server's certificate is, for kubeconfigs of others than the administrator.
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.join("certs/apiserver.crt")
+    }
+
+    /// The key that service accounts' tokens are signed with: ES256, in PEM.
+    pub fn signing_key(&self) -> PathBuf {
+        self.folder.join("accounts.key")
     }
 
     pub fn kubectl(&self) -> &Path {
@@ -126,9 +141,29 @@ impl ControlPlane {
 
     /// Kills the API server, as a crash does, and starts it again on what etcd has; ready when this returns. Blocks.
     pub fn restart_api_server(&self) -> Result<(), StartError> {
-        self.supervisor.tell("kill", API_SERVER)?;
+        self.kill_api_server()?;
+        RUNTIME.block_on(self.start_api_server())
+    }
+
+    /// As a crash does. One that is gone already stays so.
+    pub fn kill_api_server(&self) -> Result<(), StartError> {
+        self.supervisor.tell("kill", API_SERVER).map(drop)
+    }
+
+    /// Starts the API server that was killed, on what etcd has; ready when this returns.
+    pub async fn start_api_server(&self) -> Result<(), StartError> {
         self.supervisor.start_program(API_SERVER)?;
-        RUNTIME.block_on(install::wait_ready(&self.folder, &self.supervisor)).map(drop)
+        install::wait_ready(&self.folder, KUBECONFIG, &self.supervisor, &[ETCD, API_SERVER]).await.map(drop)
+    }
+
+    /// Whatever a test that failed left paused or killed runs again; what it had started besides is gone. Blocks.
+    pub fn heal(&self) -> Result<(), StartError> {
+        self.resume_etcd()?;
+        self.stop_second_api_server()?;
+        match self.supervisor.check(API_SERVER) {
+            Ok(()) => Ok(()),
+            Err(_) => RUNTIME.block_on(self.start_api_server()),
+        }
     }
 
     /// Nobody tends owner references or namespaces from now on.

@@ -76,3 +76,45 @@ async fn what_was_missed_is_told_after_a_gap() {
         .await;
     assert!(heard.lock().unwrap().contains(&"gone a".to_owned()));
 }
+
+/// A connection that is dead and doesn't know it: the watch is taken up again in its time, and nothing is missed for good.
+#[tokio::test]
+async fn a_watch_that_is_dead_is_taken_up_again() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use http_body_util::StreamBody;
+    use hyper::http::{Request, Response};
+    use tower::ServiceExt;
+
+    type Frames =
+        futures_util::stream::BoxStream<'static, Result<hyper::body::Frame<bytes::Bytes>, tower::BoxError>>;
+
+    let server = embedded::Api::in_memory();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let (api, count) = (server.clone(), asked.clone());
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let is_dead = is_watch && count.fetch_add(1, Ordering::SeqCst) == 0;
+        let api = api.clone();
+        async move {
+            if is_dead {
+                let silence: Frames = Box::pin(futures_util::stream::pending());
+                return Ok::<_, tower::BoxError>(Response::new(StreamBody::new(silence)));
+            }
+            use futures_util::{StreamExt, TryStreamExt};
+            let answer = api.oneshot(request).await.map_err(tower::BoxError::from)?;
+            Ok(answer.map(|body| {
+                let frames = http_body_util::BodyStream::new(body).map_err(tower::BoxError::from);
+                StreamBody::new(frames.boxed() as Frames)
+            }))
+        }
+    });
+    let watched: Api<Node> = Api::all(kube::Client::new(service, "default"));
+    let lasts = Duration::from_secs(1);
+    let seen = Watched::lasting(lasts, watched, ListParams::default(), |_| {});
+    seen.started().await;
+    until("a watch", || asked.load(Ordering::SeqCst) == 1).await;
+    let nodes: Api<Node> = Api::all(server.client());
+    nodes.create(&PostParams::default(), &node("a", "x")).await.unwrap();
+    until("heard of", || seen.get("a").is_some()).await;
+}

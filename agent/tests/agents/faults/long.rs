@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Round, arm, assert_died, one_address, pool, stage};
 use crate::fleet::{Fleet, World};
+use crate::on::On;
 
 pub(super) const ROUNDS: [Round; 5] = [
     ["node-made", "node-labelled", "word-asked"],
@@ -18,11 +19,10 @@ pub(super) const ROUNDS: [Round; 5] = [
 pub(super) const ENDED: &str = "pool-ended";
 
 /// R29, R33, R34, R40, R58, R71, R72, R73, R110: with a fault on the way in each of three processes.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go() {
-    let mut fleet = stage().await;
+pub(crate) async fn r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go(on: On) {
+    let mut fleet = stage(on).await;
     for (number, round) in ROUNDS.into_iter().enumerate() {
-        arm(&mut fleet, round);
+        arm(&mut fleet, round).await;
         let name = format!("pool-{number}");
         let held = |world: &World, host: &str| world.held(&name, host);
         fleet.pool(&name, pool(number, 9)).await;
@@ -49,7 +49,7 @@ async fn r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go() {
             .await;
         fleet.until("finished", |world| world.enactment("b", "one").is_null()).await;
         strange_report(&fleet, "b").await;
-        fleet.agent("b", fault.as_deref());
+        fleet.agent("b", fault.as_deref()).await;
         fleet.until_standing(&both, "one", "Available").await;
 
         // An enactment is deleted by force while its agent is away: quarantined, and its own again.
@@ -62,7 +62,7 @@ async fn r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go() {
                 held(world, "a").is_none() && !label.is_null()
             })
             .await;
-        fleet.agent("a", fault.as_deref());
+        fleet.agent("a", fault.as_deref()).await;
         fleet.until_standing(&both, "one", "Available").await;
         let after = fleet.agree().await;
         assert_eq!(held(&after, "a"), held(&before, "a"), "it was on the card all the time");
@@ -86,7 +86,7 @@ async fn r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go() {
 /// An agent makes its Node anew only when it starts.
 async fn start_again(fleet: &mut Fleet, host: &str) {
     let fault = fleet.kill_agent(host);
-    fleet.agent(host, fault.as_deref());
+    fleet.agent(host, fault.as_deref()).await;
 }
 
 /// A report that is not of this Node.
@@ -104,9 +104,10 @@ async fn strange_report(fleet: &Fleet, host: &str) {
 /// pool of that name takes them in again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r33_r97_killed_when_a_pool_ends() {
-    let mut fleet = stage().await;
+    let on = On::Embedded;
+    let mut fleet = stage(on).await;
     fleet.stop_controller("controller");
-    fleet.controller("controller", Some(ENDED));
+    fleet.controller("controller", Some(ENDED)).await;
     fleet.pool("pool", pool(1, 9)).await;
     fleet.policy("one", one_address("pool")).await;
     fleet.until_standing(&["a", "b"], "one", "Available").await;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Round, arm, assert_died, one_address, pool, stage};
+use crate::on::On;
 
 /// Each has every point of the agent's at least once; the controller dies at ever other times.
 pub(super) const ROUNDS: [Round; 11] = [
@@ -42,12 +43,11 @@ fn late(pool: &str) -> Value {
 }
 
 /// R22, R30, R67, R69, R70, R97: claim, apply, edit, fail, release.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r22_r30_r67_r70_killed_while_policies_come_and_go() {
+pub(crate) async fn r22_r30_r67_r70_killed_while_policies_come_and_go(on: On) {
     let both = ["a", "b"];
-    let mut fleet = stage().await;
+    let mut fleet = stage(on).await;
     for (number, round) in ROUNDS.into_iter().enumerate() {
-        arm(&mut fleet, round);
+        arm(&mut fleet, round).await;
         let name = format!("pool-{number}");
         fleet.pool(&name, pool(number, 9)).await;
         fleet.policy("late", late(&name)).await;

@@ -1,6 +1,7 @@
 //! Nobody leads: hosts that answer their own claims are killed between the ledger and the answer, and after a rollout.
 
 use super::{one_address, pool, stage};
+use crate::on::On;
 
 /// Where the agents of hosts `a` and `b` die.
 const ROUNDS: [[&str; 2]; 4] = [
@@ -11,10 +12,9 @@ const ROUNDS: [[&str; 2]; 4] = [
 ];
 
 /// R22, R23, R30, R70: claimed, applied and given back without a controller, whoever dies on the way.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r22_r23_r30_r70_killed_while_serving_themselves() {
+pub(crate) async fn r22_r23_r30_r70_killed_while_serving_themselves(on: On) {
     let both = ["a", "b"];
-    let mut fleet = stage().await;
+    let mut fleet = stage(on).await;
     fleet.pool("pool", pool(1, 9)).await;
     let proven = |pool: &serde_json::Value| pool["status"]["conditions"][0]["status"] == "True";
     fleet.until("proven", |world| world.pools.values().all(proven) && !world.pools.is_empty()).await;
@@ -22,7 +22,7 @@ async fn r22_r23_r30_r70_killed_while_serving_themselves() {
     for round in ROUNDS {
         for (host, fault) in both.into_iter().zip(round) {
             fleet.stop_agent(host);
-            fleet.agent(host, Some(fault));
+            fleet.agent(host, Some(fault)).await;
         }
         fleet.policy("one", one_address("pool")).await;
         fleet.until_standing(&both, "one", "Available").await;

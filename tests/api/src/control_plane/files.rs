@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rcgen::KeyPair;
 
-use super::{API_SERVER, CONTROLLER_MANAGER, Disk, ETCD, Programs, StartError};
+use super::{API_SERVER, CONTROLLER_MANAGER, Disk, ETCD, KUBECONFIG, Programs, StartError};
 
 /// Writes them all, for a control plane on these ports: the API server's, and etcd's for clients and peers.
 pub(super) fn write(
@@ -26,12 +26,12 @@ pub(super) fn write(
         write_command(folder, ETCD, &etcd(folder, programs, ports, disk))?;
         write_command(folder, API_SERVER, &api_server(folder, programs, ports))?;
         write_command(folder, CONTROLLER_MANAGER, &controller_manager(folder, programs))?;
-        fs::write(folder.join("kubeconfig"), kubeconfig(folder, &token, ports[0]))
+        fs::write(folder.join(KUBECONFIG), kubeconfig(folder, &token, ports[0]))
     };
     all().map_err(|source| StartError::Io { what: "the files", source })
 }
 
-fn write_command(folder: &Path, program: &str, command: &[String]) -> io::Result<()> {
+pub(super) fn write_command(folder: &Path, program: &str, command: &[String]) -> io::Result<()> {
     fs::write(folder.join(format!("{program}.command")), command.join("\n"))
 }
 

@@ -8,19 +8,25 @@ use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
 
+use super::StartError;
 use super::supervisor::Supervisor;
-use super::{API_SERVER, ETCD, StartError};
 use crate::wait::{self, until};
 
-/// Waits until the API server says that it is ready; returns how to reach it.
-pub(super) async fn wait_ready(folder: &Path, supervisor: &Supervisor) -> Result<Config, StartError> {
+/// Waits until the API server of this kubeconfig says that it is ready, as long as the programs that it takes run; returns
+/// how to reach it.
+pub(super) async fn wait_ready(
+    folder: &Path,
+    kubeconfig: &str,
+    supervisor: &Supervisor,
+    programs: &[&'static str],
+) -> Result<Config, StartError> {
     let began = Instant::now();
     loop {
-        let last = match ask_ready(folder).await {
+        let last = match ask_ready(&folder.join(kubeconfig)).await {
             Ok(config) => return Ok(config),
             Err(last) => last,
         };
-        for program in [ETCD, API_SERVER] {
+        for program in programs {
             supervisor.check(program)?;
         }
         if began.elapsed() > wait::LIMIT {
@@ -30,9 +36,9 @@ pub(super) async fn wait_ready(folder: &Path, supervisor: &Supervisor) -> Result
     }
 }
 
-async fn ask_ready(folder: &Path) -> Result<Config, String> {
+async fn ask_ready(kubeconfig: &Path) -> Result<Config, String> {
     let said = |wrong: &dyn std::error::Error| wrong.to_string();
-    let kubeconfig = Kubeconfig::read_from(folder.join("kubeconfig")).map_err(|wrong| said(&wrong))?;
+    let kubeconfig = Kubeconfig::read_from(kubeconfig).map_err(|wrong| said(&wrong))?;
     // Fails until the API server has written its certificate.
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(|wrong| said(&wrong))?;

@@ -1,0 +1,79 @@
+//! An API as one agent has it, with something amiss.
+
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use hyper::http::Request;
+use kube::Client;
+use kube::client::Body;
+use tokio::net::TcpStream;
+
+use super::host::{Host, run};
+
+/// The API, but for whatever has this word in its path: that is not to be had.
+pub(crate) fn without(client: Client, word: &'static str) -> Client {
+    asked(client, move |request| {
+        if request.uri().path().contains(word) {
+            nowhere(request);
+        }
+    })
+}
+
+/// The API, but for this host's Node, which is not to be had while this card has this address.
+pub(crate) fn lost_with(client: Client, host: &Host, card: &str, ip: &str) -> Client {
+    let (netns, node) = (host.netns.clone(), format!("/nodes/{}", host.name));
+    let (card, ip) = (card.to_owned(), ip.to_owned());
+    asked(client, move |request| {
+        let shows = || run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
+        if request.uri().path().ends_with(&node) && shows().contains(&ip) {
+            nowhere(request);
+        }
+    })
+}
+
+/// The API; once this card has this address, every question opens a connection of its own to this place first.
+pub(crate) fn connects_with(client: Client, host: &Host, card: &str, ip: &str, place: SocketAddr) -> Client {
+    let (netns, card, ip) = (host.netns.clone(), card.to_owned(), ip.to_owned());
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        let shows = run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
+        let connects = shows.contains(&ip);
+        async move {
+            if connects {
+                TcpStream::connect(place).await?;
+            }
+            Ok::<_, tower::BoxError>(client.send(request).await?)
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// The API, and every write that is asked of it through this client: method and path.
+pub(crate) fn recorded(client: Client) -> (Client, Arc<Mutex<Vec<String>>>) {
+    let writes = Arc::new(Mutex::new(Vec::new()));
+    let told = writes.clone();
+    let client = asked(client, move |request| {
+        if request.method() != "GET" {
+            let line = format!("{} {}", request.method(), request.uri().path());
+            told.lock().expect("whole").push(line);
+        }
+    });
+    (client, writes)
+}
+
+/// What is asked is seen first, and may be changed.
+fn asked(client: Client, see: impl Fn(&mut Request<Body>) + Send + Sync + 'static) -> Client {
+    let see = Arc::new(see);
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        see(&mut request);
+        let client = client.clone();
+        async move { client.send(request).await }
+    });
+    Client::new(service, "default")
+}
+
+/// No such place: as an API server without that kind, or without the right to it, would say.
+fn nowhere(request: &mut Request<Body>) {
+    *request.uri_mut() = "/nowhere".parse().expect("a path");
+}

@@ -1,0 +1,172 @@
+//! What a cluster's API may do in the middle of thirty-two claims: in the end all have their addresses, within a minute, and
+//! at no time had two hosts the same. On a real API server, with hosts as processes.
+
+mod front;
+mod gate;
+mod rights;
+
+use std::time::{Duration, Instant};
+
+use crds::{NodeIPPool, NodeNetworkConfigurationPolicy};
+use k8s_openapi::api::core::v1::Node;
+use kube::api::Api;
+
+use crate::crowd::{HOSTS, available, gather, policy, served};
+use crate::fleet::{Fleet, PATIENCE};
+use crate::on::On;
+use front::{Amiss, Front};
+use gate::Gate;
+
+pub(crate) use rights::a_right_that_is_lacking_is_named;
+
+/// How long it may take from the end of whatever it was, on a machine of two cores that does nothing else.
+const RECOVERY: Duration = Duration::from_secs(60);
+/// On such a machine all hosts have started by then, with room to spare; one that is busy may take longer for both.
+const START: Duration = Duration::from_secs(15);
+
+/// A controller that reaches the API server directly.
+async fn led(on: On) -> Fleet {
+    let mut fleet = Fleet::new(on).await;
+    fleet.controller("controller", None).await;
+    fleet
+}
+
+/// The hosts ask; goes on as soon as some have been given an address and not all have it on their cards.
+async fn under_way(fleet: &Fleet) {
+    fleet.policy("one", policy()).await;
+    let begun = Instant::now();
+    loop {
+        let pool = fleet.api::<NodeIPPool>().get("pool").await.expect("the pool");
+        if pool.status.is_some_and(|status| !status.allocations.is_empty()) {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "nobody is given anything");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let policy = fleet.api::<NodeNetworkConfigurationPolicy>().get("one").await.expect("the policy");
+    let is_over = |condition: &crds::Condition| condition.type_ == "Available" && condition.status == "True";
+    let conditions = policy.status.map(|status| status.conditions).unwrap_or_default();
+    assert!(!conditions.iter().any(is_over), "it was over too soon");
+}
+
+/// It is over: all have an address of their own in time, nobody ever had another's, and everything agrees.
+async fn recovers(fleet: &mut Fleet, started: Duration) {
+    let begun = Instant::now();
+    fleet.until("served", |world| available(world) == HOSTS).await;
+    let took = begun.elapsed();
+    let most = RECOVERY.mul_f64((started.as_secs_f64() / START.as_secs_f64()).max(1.0));
+    assert!(took < most, "it took {took:?}; the hosts started in {started:?}");
+    served(fleet).await;
+    fleet.assert_never_twice().await;
+}
+
+/// R22, R67: the API server is killed, and starts again.
+pub(crate) async fn the_api_server_is_restarted(on: On) {
+    let mut fleet = led(on).await;
+    let way = fleet.way.clone();
+    let started = gather(&mut fleet, &[way]).await;
+    under_way(&fleet).await;
+    fleet.kill_api();
+    fleet.start_api().await;
+    recovers(&mut fleet, started).await;
+}
+
+/// R22, R67: the API server is there, and can neither read nor write.
+pub(crate) async fn etcd_is_paused(on: On) {
+    let mut fleet = led(on).await;
+    let way = fleet.way.clone();
+    let started = gather(&mut fleet, &[way]).await;
+    under_way(&fleet).await;
+    fleet.real().plane.pause_etcd().expect("paused");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    fleet.real().plane.resume_etcd().expect("resumed");
+    recovers(&mut fleet, started).await;
+}
+
+/// R22, R67, R111: no host reaches the API server for a while; the controller does, and goes on.
+pub(crate) async fn hosts_are_cut_off(on: On) {
+    let mut fleet = led(on).await;
+    let gate = Gate::new(&fleet.way).await;
+    let way = gate.way(&fleet.way);
+    let started = gather(&mut fleet, &[way]).await;
+    under_way(&fleet).await;
+    gate.shut();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    gate.open();
+    recovers(&mut fleet, started).await;
+}
+
+/// R22, R67: watches end again and again, and nobody remembers what happened since.
+pub(crate) async fn watches_miss_events(on: On) {
+    let mut fleet = Fleet::new(on).await;
+    let front = Front::new(fleet.real()).await;
+    fleet.way = front.way();
+    fleet.controller("controller", None).await;
+    front.is(Amiss::Forgetful);
+    let started = gather(&mut fleet, &[front.way()]).await;
+    let before = front.spoilt();
+    under_way(&fleet).await;
+    recovers(&mut fleet, started).await;
+    assert!(front.spoilt() > before + HOSTS, "each missed something");
+}
+
+/// R22, R67: the API server has more to do than it can, and says so to two of three.
+pub(crate) async fn the_api_server_is_busy(on: On) {
+    let mut fleet = Fleet::new(on).await;
+    let front = Front::new(fleet.real()).await;
+    fleet.way = front.way();
+    fleet.controller("controller", None).await;
+    let started = gather(&mut fleet, &[front.way()]).await;
+    front.is(Amiss::Busy);
+    under_way(&fleet).await;
+    let begun = Instant::now();
+    while front.spoilt() < 5 * HOSTS {
+        assert!(begun.elapsed() < PATIENCE, "{} requests were told to wait", front.spoilt());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    front.is(Amiss::Nothing);
+    recovers(&mut fleet, started).await;
+}
+
+/// R22, R67: tokens run out before anybody asks, and new ones come late. Kubelets write them into the same file.
+pub(crate) async fn tokens_expire(on: On) {
+    let mut fleet = led(on).await;
+    fleet.lasts = Some(Duration::from_secs(25));
+    let way = fleet.way.clone();
+    let started = gather(&mut fleet, &[way]).await;
+    let hosts: Vec<String> = fleet.machines.keys().cloned().collect();
+    // The last that was given is the last to run out.
+    let last = fleet.real().client_of(&fleet.token(&hosts[HOSTS - 1]));
+    let begun = Instant::now();
+    while Api::<Node>::all(last.clone()).get(&hosts[0]).await.is_ok() {
+        assert!(begun.elapsed() < PATIENCE, "it never runs out");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    fleet.policy("one", policy()).await;
+    let begun = Instant::now();
+    while !hosts.iter().all(|host| fleet.log(host).contains("Unauthorized")) {
+        assert!(begun.elapsed() < PATIENCE, "some are still let in");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    fleet.lasts = None;
+    for host in &hosts {
+        fleet.enlist(host).await;
+    }
+    recovers(&mut fleet, started).await;
+}
+
+/// R22, R23: each host serves itself, half of them by one API server and half by another, on one etcd.
+pub(crate) async fn r23_there_are_two_api_servers(on: On) {
+    let mut fleet = led(on).await;
+    let first = fleet.way.clone();
+    let (config, certificate) = fleet.real().plane.second_api_server().await.expect("a second");
+    let second =
+        crate::cluster::Way { server: config.cluster_url.to_string(), certificate: Some(certificate.into()) };
+    let started = gather(&mut fleet, &[first, second]).await;
+    fleet.stop_controller("controller");
+    fleet.policy("one", policy()).await;
+    recovers(&mut fleet, started).await;
+    // While the hosts still run: their ends are not this test's subject.
+    fleet.stop_all();
+    fleet.real().plane.stop_second_api_server().expect("stopped");
+}

@@ -1,0 +1,100 @@
+//! An agent that may not do all it has to says what, where people look.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::cluster::{AGENT, NAMESPACE};
+use crate::fleet::{Fleet, PATIENCE};
+use crate::on::On;
+
+/// A service account as the agents' but for this.
+const LACKING: &str = "berth-agent-lacking";
+
+/// What is left of the agents' role without these verbs on this resource.
+fn without(role: &ClusterRole, resource: &str, verbs: &[&str]) -> Value {
+    let mut rules = json!(role.rules);
+    for rule in rules.as_array_mut().into_iter().flatten() {
+        let is_it = |all: &Value| all.as_array().is_some_and(|all| all.iter().any(|one| one == resource));
+        if is_it(&rule["resources"])
+            && let Some(allowed) = rule["verbs"].as_array_mut()
+        {
+            allowed.retain(|verb| !verbs.iter().any(|one| verb == one));
+        }
+    }
+    let allows = |rule: &Value| rule["verbs"].as_array().is_some_and(|verbs| !verbs.is_empty());
+    let rules: Vec<&Value> = rules.as_array().into_iter().flatten().filter(|rule| allows(rule)).collect();
+    json!(rules)
+}
+
+async fn put<K>(api: Api<K>, name: &str, mut object: Value)
+where
+    K: kube::Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+    K::DynamicType: Default,
+{
+    object["apiVersion"] = json!(K::api_version(&Default::default()));
+    object["kind"] = json!(K::kind(&Default::default()));
+    object["metadata"]["name"] = json!(name);
+    let params = PatchParams::apply("test").force();
+    api.patch(name, &params, &Patch::Apply(object)).await.expect("it is taken");
+}
+
+/// The account has the agents' role without these verbs on this resource.
+async fn grant_all_but(fleet: &Fleet, resource: &str, verbs: &[&str]) {
+    let client = fleet.real().client();
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    let whole = roles.get(AGENT).await.expect("deploy has it");
+    put(roles, LACKING, json!({"rules": without(&whole, resource, verbs)})).await;
+    put::<ServiceAccount>(Api::namespaced(client.clone(), NAMESPACE), LACKING, json!({})).await;
+    let subject = json!({"kind": "ServiceAccount", "name": LACKING, "namespace": NAMESPACE});
+    let of = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": LACKING});
+    put::<ClusterRoleBinding>(Api::all(client), LACKING, json!({"roleRef": of, "subjects": [subject]})).await;
+}
+
+/// What it answers there, if it answers.
+fn readiness(address: &str) -> String {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(address)?;
+        write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    ask().unwrap_or_default()
+}
+
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "never {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Verb and resource, in the log and by /readyz; and no longer when it is granted.
+pub(crate) async fn a_right_that_is_lacking_is_named(on: On) {
+    let mut fleet = Fleet::new(on).await;
+    fleet.account = LACKING;
+    fleet.health = true;
+    fleet.controller("controller", None).await;
+    for (host, resource, verbs, named) in [
+        ("a", "nodenetworkstates", &["create"][..], "create nodenetworkstates (apiGroup \"nmstate.io\")"),
+        ("b", "nodes", &["list", "watch"][..], "list nodes (apiGroup \"\")"),
+    ] {
+        grant_all_but(&fleet, resource, verbs).await;
+        fleet.host(host, 1).await;
+        let words = format!("lacks the right to {named}");
+        until(&words, || fleet.log(host).contains(&words)).await;
+        let address = fleet.health_address(host);
+        let answer = readiness(&address);
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains(&words), "{answer}");
+        grant_all_but(&fleet, "nothing", &[]).await;
+        until("granted", || readiness(&address).starts_with("HTTP/1.1 200")).await;
+        assert!(!readiness(&address).contains("lacks"), "{}", readiness(&address));
+    }
+}
