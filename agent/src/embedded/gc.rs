@@ -121,7 +121,7 @@ fn mark(tx: &Transaction<'_>, value: &mut Value) {
     meta["deletionTimestamp"] = meta::stamp(tx.now()).into();
     meta["deletionGracePeriodSeconds"] = 0.into();
     if let Some(generation) = meta.get("generation").and_then(Value::as_i64) {
-        meta["generation"] = (generation + 1).into();
+        meta["generation"] = generation.saturating_add(1).into();
     }
 }
 

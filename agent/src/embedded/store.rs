@@ -15,6 +15,7 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::guard;
 use super::status::Status;
 
 mod backup;
@@ -261,7 +262,7 @@ fn job_with<T: Send + 'static>(
     tell: impl FnOnce(Result<T, Status>) + Send + 'static,
 ) -> Job {
     Box::new(move |transaction| {
-        let result = change(transaction);
+        let result = guard::work(|| change(transaction));
         if result.is_err() {
             transaction.undo();
         }

@@ -29,7 +29,7 @@ pub(super) fn may_write(name: &str, uid: &str, old: &Value, new: &Value) -> Resu
     let was = before.get("allocations").and_then(Value::as_object).unwrap_or(&none);
     let is = after.get("allocations").and_then(Value::as_object).unwrap_or(&none);
     let sequence = |status: &Map<String, Value>| status.get("sequence").and_then(Value::as_u64);
-    let next = sequence(before).unwrap_or_default() + 1;
+    let next = sequence(before).unwrap_or_default().saturating_add(1);
     if sequence(after) != Some(next) {
         return Err(format!("status.sequence must be {next}, one more than it was"));
     }

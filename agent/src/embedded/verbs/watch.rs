@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use super::Call;
 use crate::embedded::answer::Answer;
+use crate::embedded::guard;
 use crate::embedded::query::{Match, list_options};
 use crate::embedded::resource::Resource;
 use crate::embedded::selector::Selector;
@@ -31,6 +32,8 @@ use crate::embedded::store::{Before, Event, Key, Object, Shared, What};
 const LINES: usize = 64;
 /// As kube-apiserver: a watch without a time-out ends after half an hour to an hour, so that not all come again at once.
 const TIMEOUT: (u64, u64) = (1800, 1800);
+/// The longest that a client may ask for, in seconds: what it would have without asking, at most. Clients come again anyway.
+const LONGEST: u64 = TIMEOUT.0 + TIMEOUT.1;
 /// As kube-apiserver: a bookmark shortly before the end, besides those that come by the clock.
 const BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -75,7 +78,7 @@ impl Call {
         let revision = self.query.revision()?;
         check(initial, self.query.revision_match()?)?;
         let timeout = self.query.number("timeoutSeconds")?.filter(|seconds| *seconds > 0);
-        let timeout = timeout.unwrap_or_else(|| TIMEOUT.0 + jitter() % TIMEOUT.1);
+        let timeout = timeout.unwrap_or_else(|| TIMEOUT.0 + jitter() % TIMEOUT.1).min(LONGEST);
         let shared = self.inner.store.shared().clone();
         let committed = shared.subscribe();
         let now = shared.read().revision;
@@ -106,7 +109,7 @@ impl Call {
             columns_sent: false,
         };
         let lines = stream::unfold(watcher, |mut watcher| async move {
-            let line = watcher.next().await?;
+            let line = guard::bit_by_bit(watcher.next()).await.ok().flatten()?;
             Some((Ok::<_, Infallible>(Frame::data(line)), watcher))
         });
         let mut response = Response::new(StreamBody::new(lines).boxed_unsync());
