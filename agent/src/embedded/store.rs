@@ -20,6 +20,7 @@ use super::status::Status;
 
 mod backup;
 mod disk;
+mod file;
 mod lock;
 pub mod object;
 mod reserve;
@@ -30,8 +31,9 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use backup::{BackupError, Copied, Held, backup, restore};
+pub use backup::{BackupError, Copied, Held, Restored, backup, restore};
 pub use disk::DiskError;
+pub use file::copy_name;
 pub use lock::LockError;
 pub use object::{Draft, Facts, Key, Object, Owner, What};
 pub use state::{Before, Event, Forgotten, Limits, State};
@@ -108,6 +110,7 @@ impl Store {
     /// Opens the store in a directory, or makes one there.
     pub fn open(dir: &Path, limits: Limits) -> Result<Self, OpenError> {
         let lock = Lock::take(dir)?;
+        file::tidy(dir);
         let mut disk = Disk::open(dir)?;
         let state = disk.load()?;
         let durable = Durable { disk, reserve: Reserve::of(dir), _lock: lock };
