@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -193,13 +193,17 @@ fn builder(limits: Limits) -> auto::Builder<TokioExecutor> {
 #[derive(Clone)]
 struct Door {
     caller: Result<Caller, CallerError>,
-    /// Only requests to a name of this very host. A web page that a user of this host looks at can have its own name
-    /// resolved to loopback, and would then be as good as that user.
+    /// Plain TCP: only requests to a name of this very host, and none of a web page's. A page that a user of this host looks at
+    /// can have its own name resolved to loopback, or send to loopback what it likes without reading the answer; it would
+    /// be as good as that user. Browsers say so in `Origin` with whatever can change something; nobody else does.
     local_names: bool,
 }
 
 impl Door {
     fn who(&self, request: &Request<Incoming>) -> Result<Caller, String> {
+        if self.local_names && request.headers().contains_key(ORIGIN) {
+            return Err("a web page may ask nothing here: the request has an Origin".to_owned());
+        }
         let named = request.uri().authority().map(|authority| authority.as_str());
         let named = named.or_else(|| request.headers().get(HOST)?.to_str().ok());
         match named {

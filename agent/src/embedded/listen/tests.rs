@@ -247,6 +247,19 @@ async fn plain_tcp_answers_to_names_of_this_host_only() {
     server.end().await;
 }
 
+/// Without any name of its own: a page of whatever site may send to loopback, and can't read the answer. It need not.
+#[tokio::test]
+async fn a_web_page_gets_nowhere_over_plain_tcp() {
+    let server = Server::start(Server::bind("127.0.0.1:0").await.expect("bound"));
+    for origin in ["https://evil.example.org", "null", "http://localhost:8080"] {
+        let path = format!("/ HTTP/1.1\r\nOrigin: {origin}\r\nX-Rest:");
+        let answer = ask(TcpStream::connect(server.at()).await.expect("connected"), &path).await;
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden"), "{origin}: {answer}");
+        assert!(answer.contains("a web page may ask nothing here"), "{answer}");
+    }
+    server.end().await;
+}
+
 #[test]
 fn addresses_are_read_as_people_write_them() {
     let tcp = |host: &str, port| Ok(Address::Tcp { host: host.to_owned(), port });
