@@ -8,6 +8,7 @@
 
 mod address;
 mod conn;
+mod pace;
 #[cfg(test)]
 mod tests;
 mod unix;
@@ -43,6 +44,7 @@ struct Limits {
     handshake: Duration,
     first_request: Duration,
     next_request: Duration,
+    untaken: Duration,
 }
 
 impl Default for Limits {
@@ -52,6 +54,7 @@ impl Default for Limits {
             handshake: conn::HANDSHAKE,
             first_request: conn::FIRST_REQUEST,
             next_request: conn::NEXT_REQUEST,
+            untaken: conn::UNTAKEN,
         }
     }
 }

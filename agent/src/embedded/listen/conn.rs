@@ -24,6 +24,7 @@ use tokio::sync::{Notify, watch};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tower::{Service, ServiceExt as _};
 
+use super::pace::{Paced, Waiting};
 use super::{Answer, Limits};
 use crate::embedded::body;
 use crate::embedded::caller::{Caller, CallerError};
@@ -35,6 +36,9 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// HTTP/1.1: from one answer to the next whole request head. Idle ones beyond are closed; clients reconnect.
 pub(super) const NEXT_REQUEST: Duration = Duration::from_secs(90);
+/// From a piece of an answer to the next, of a client that doesn't take it: as long as it may take to send a body. A watcher that
+/// doesn't read would else have its connection for as long as its watch lasts, and that doesn't end while it can't be told.
+pub(super) const UNTAKEN: Duration = Duration::from_secs(60);
 /// Request head: kube-apiserver takes up to 1 MiB; the longest of ours is a list with selectors, under 8 KiB.
 const HEAD: usize = 64 * 1024;
 const HEADERS: usize = 128;
@@ -136,10 +140,11 @@ async fn talk<I, S, B>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let asked = Arc::new(Asked::default());
-    let heard = asked.clone();
+    let waiting = Arc::new(Waiting::default());
+    let (heard, untaken) = (asked.clone(), waiting.clone());
     let answer = tower::service_fn(move |mut request: Request<Incoming>| {
         heard.mark();
-        let (caller, service) = (door.who(&request), service.clone());
+        let (caller, service, untaken) = (door.who(&request), service.clone(), untaken.clone());
         async move {
             Ok::<_, Infallible>(match caller {
                 Err(why) => {
@@ -149,7 +154,9 @@ async fn talk<I, S, B>(
                 Ok(caller) => {
                     request.extensions_mut().insert(caller);
                     let Ok(response) = service.oneshot(request).await;
-                    response.map(|body| body.map_err(Into::into).boxed_unsync())
+                    response.map(|body| {
+                        Paced::new(body.map_err(Into::into).boxed_unsync(), untaken).boxed_unsync()
+                    })
                 }
             })
         }
@@ -165,6 +172,7 @@ async fn talk<I, S, B>(
     }
     tokio::select! {
         _ = conn.as_mut() => return,
+        () = waiting.too_long(limits.untaken) => return,
         _ = stop.wait_for(|stop| *stop) => {}
     }
     conn.as_mut().graceful_shutdown();

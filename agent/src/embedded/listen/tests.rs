@@ -2,6 +2,7 @@
 
 mod renewed;
 mod secure;
+mod untaken;
 
 use std::convert::Infallible;
 use std::fs;

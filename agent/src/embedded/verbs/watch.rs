@@ -30,6 +30,9 @@ use crate::embedded::store::{Before, Event, Key, Object, Shared, What};
 
 /// Lines made at a time: enough that the lock is not taken for each, few enough to be no queue.
 const LINES: usize = 64;
+/// And as much text, whatever the lines are: the object that goes beyond is the last. Of 64 of the largest objects a watcher that
+/// wants tables would else have 100 MiB that are its own.
+const BYTES: usize = 1 << 20;
 /// As kube-apiserver: a watch without a time-out ends after half an hour to an hour, so that not all come again at once.
 const TIMEOUT: (u64, u64) = (1800, 1800);
 /// The longest that a client may ask for, in seconds: what it would have without asking, at most. Clients come again anyway.
@@ -199,15 +202,22 @@ impl Watcher {
             return self.overtaken(at, state.revision);
         };
         let mut last = None;
-        let chosen = objects.filter(|object| self.selector.matches(&object.key, &object.facts));
-        let chosen: Vec<Arc<Object>> = chosen.take(LINES).collect();
+        let (mut chosen, mut bytes, mut whole): (Vec<Arc<Object>>, _, _) = (Vec::new(), 0, true);
+        for object in objects.filter(|object| self.selector.matches(&object.key, &object.facts)) {
+            if chosen.len() == LINES || bytes >= BYTES {
+                whole = false;
+                break;
+            }
+            bytes += object.size();
+            chosen.push(object);
+        }
         drop(state);
         for object in &chosen {
             let line = self.line(What::Added, object);
             self.lines.push_back(line);
             last = Some(object.key.clone());
         }
-        if chosen.len() == LINES {
+        if !whole {
             self.phase = Phase::Initial { at, after: last };
             return;
         }
@@ -228,17 +238,19 @@ impl Watcher {
             return self.overtaken(self.position, state.revision);
         };
         let mut told: Vec<(What, Event)> = Vec::new();
-        let mut position = state.revision;
+        let (mut last, mut bytes, mut whole) = (self.position, 0, true);
         for event in events {
-            if told.len() == LINES {
+            if told.len() == LINES || bytes >= BYTES {
+                whole = false;
                 break;
             }
-            position = event.object.revision;
-            told.extend(self.told(event).map(|what| (what, event.clone())));
+            last = event.object.revision;
+            if let Some(what) = self.told(event) {
+                bytes += event.object.size();
+                told.push((what, event.clone()));
+            }
         }
-        if told.len() < LINES {
-            position = state.revision;
-        }
+        let position = if whole { state.revision } else { last };
         drop(state);
         self.position = position;
         for (what, event) in told {
