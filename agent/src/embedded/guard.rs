@@ -1,11 +1,11 @@
 //! A panic is a bug, and one bug must not end a server that many hosts hang on: it costs the request that met it, or the
 //! write, which answers 500, and the next one is served.
 //!
-//! Requests, watches and the writer's jobs run inside of a guard; so does reading a file that may be anything. Everything else
-//! ends the process when it panics, as if it were built to abort: [`abort_outside`] sees to that, and whoever started the
-//! process starts it anew from what is on disk. An agent that went on with a task less would be worse than none; so would a
-//! writer that doesn't know how far a commit got. Must never hold what a panic could leave half done: a job's changes are
-//! undone as those of one that was refused.
+//! Requests, watches, connections and the writer's jobs run inside of a guard; so does reading a file that may be anything.
+//! Everything else ends the process when it panics, as if it were built to abort: [`abort_outside`] sees to that, and whoever
+//! started the process starts it anew from what is on disk. An agent that went on with a task less would be worse than none;
+//! so would a writer that doesn't know how far a commit got. Must never hold what a panic could leave half done: a job's
+//! changes are undone as those of one that was refused.
 
 use std::any::Any;
 use std::cell::Cell;

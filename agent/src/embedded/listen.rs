@@ -32,6 +32,7 @@ use tokio::sync::{Semaphore, watch};
 use tower::Service;
 
 use super::caller::Caller;
+use super::guard;
 use super::tls::Tls;
 pub use address::{Address, AddressError};
 use conn::{Kind, Stream};
@@ -170,7 +171,8 @@ impl Listener {
             };
             let (service, stop, limits) = (service.clone(), stop.clone(), self.limits);
             tokio::spawn(async move {
-                conn::serve(stream, kind, service, stop, patience, limits).await;
+                // A bug that one connection meets is its own.
+                let _ = guard::bit_by_bit(conn::serve(stream, kind, service, stop, patience, limits)).await;
                 drop(slot);
             });
         }

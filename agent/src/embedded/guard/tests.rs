@@ -18,7 +18,7 @@ async fn a_bug_costs_the_work_that_met_it() {
     let status = bug.await.unwrap_err();
     assert_eq!((status.code.as_u16(), status.reason), (500, "InternalError"));
     assert!(INSIDE.get() == Inside::Nothing);
-    let said = reading(|| panic!("page {} is not there", 7)).map(|()| ());
+    let said: Result<(), String> = reading(|| panic!("page {} is not there", 7));
     assert_eq!(said, Err("page 7 is not there".to_owned()));
 }
 

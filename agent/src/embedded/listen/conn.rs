@@ -13,8 +13,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
+use hyper::rt::Executor;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
@@ -28,6 +29,7 @@ use super::pace::{Paced, Waiting};
 use super::{Answer, Limits};
 use crate::embedded::body;
 use crate::embedded::caller::{Caller, CallerError};
+use crate::embedded::guard;
 use crate::embedded::tls::{Loaded, Tls};
 
 /// A handshake takes two round trips: seconds on the worst link, and whoever needs longer holds a connection for nothing.
@@ -179,8 +181,8 @@ async fn talk<I, S, B>(
     let _ = tokio::time::timeout(patience, conn).await;
 }
 
-fn builder(limits: Limits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(limits: Limits) -> auto::Builder<Guarded> {
+    let mut builder = auto::Builder::new(Guarded);
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -195,6 +197,20 @@ fn builder(limits: Limits) -> auto::Builder<TokioExecutor> {
         .keep_alive_interval(PING)
         .keep_alive_timeout(PONG);
     builder
+}
+
+/// Where HTTP/2 does each request: a bug that one meets is its own.
+#[derive(Clone)]
+struct Guarded;
+
+impl<F> Executor<F> for Guarded
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, request: F) {
+        tokio::spawn(async move { drop(guard::bit_by_bit(request).await) });
+    }
 }
 
 /// Who comes in here.

@@ -42,6 +42,7 @@ impl Server {
         let service = tower::service_fn(move |request: Request<Incoming>| {
             let (wait, came) = (wait.clone(), came.clone());
             async move {
+                assert_ne!(request.uri().path(), "/bug");
                 if request.uri().path() == "/slow" {
                     came.notify_one();
                     wait.notified().await;
@@ -174,6 +175,23 @@ async fn who_says_nothing_is_sent_away() {
         let _ = within(stream.read_to_end(&mut rest)).await;
         assert!(!rest.starts_with(b"HTTP/1.1 200"), "{said:?}");
     }
+    server.end().await;
+}
+
+/// Also one outside of the API, which answers 500 for its own.
+#[tokio::test]
+async fn a_bug_costs_its_connection_and_no_other() {
+    let mut listener = Server::bind("127.0.0.1:0").await.expect("bound");
+    listener.limits.connections = 1;
+    let server = Server::start(listener);
+    for _ in 0..3 {
+        let answer = ask(TcpStream::connect(server.at()).await.expect("connected"), "/bug").await;
+        assert_eq!(answer, "");
+    }
+    // Its place is free.
+    assert!(
+        ask(TcpStream::connect(server.at()).await.expect("connected"), "/").await.ends_with("Everything")
+    );
     server.end().await;
 }
 
