@@ -62,19 +62,24 @@ BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSCONFDIR ?= /etc
 BINARY ?= target/release/berth
+UNITS := berth.service berth-serve.service
 
 .PHONY: install
-install: ## Install what 'make build' built: binary, systemd unit, settings; DESTDIR=, PREFIX=/usr/local
+install: ## Install what 'make build' built: binary, systemd units, settings; DESTDIR=, PREFIX=/usr/local
 	@test -x $(BINARY) || { echo "there is no $(BINARY): run 'make build' first" >&2; exit 1; }
 	install -D -m 755 $(BINARY) $(DESTDIR)$(BINDIR)/berth
 	install -d -m 755 $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSCONFDIR)/berth/manifests
-	sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' systemd/berth.service > $(DESTDIR)$(UNITDIR)/berth.service
-	chmod 644 $(DESTDIR)$(UNITDIR)/berth.service
-	test -e $(DESTDIR)$(SYSCONFDIR)/berth/agent.yaml || install -m 644 systemd/agent.yaml $(DESTDIR)$(SYSCONFDIR)/berth/agent.yaml
+	for unit in $(UNITS); do \
+		sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit && \
+		chmod 644 $(DESTDIR)$(UNITDIR)/$$unit || exit 1; \
+	done
+	for file in agent.yaml serve.env; do \
+		test -e $(DESTDIR)$(SYSCONFDIR)/berth/$$file || install -m 644 systemd/$$file $(DESTDIR)$(SYSCONFDIR)/berth/$$file || exit 1; \
+	done
 
 .PHONY: uninstall
-uninstall: ## Remove binary and unit; settings and state stay
-	rm -f $(DESTDIR)$(BINDIR)/berth $(DESTDIR)$(UNITDIR)/berth.service
+uninstall: ## Remove binary and units; settings and state stay
+	rm -f $(DESTDIR)$(BINDIR)/berth $(UNITS:%=$(DESTDIR)$(UNITDIR)/%)
 	@echo "settings in $(DESTDIR)$(SYSCONFDIR)/berth and state in /var/lib/berth stay: they say what this host holds"
 
 .PHONY: setup

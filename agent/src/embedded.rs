@@ -28,6 +28,7 @@ pub mod bounds;
 mod caller;
 pub mod discovery;
 mod gc;
+pub mod guard;
 pub mod listen;
 pub mod openapi;
 mod patch;
@@ -169,6 +170,9 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let inner = self.inner.clone();
-        Box::pin(async move { Ok(service::handle(inner, request).await) })
+        Box::pin(async move {
+            let answered = guard::bit_by_bit(service::handle(inner, request)).await;
+            Ok(answered.unwrap_or_else(|bug| answer::refusal(&bug)))
+        })
     }
 }

@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    agent::embedded::guard::abort_outside();
     agent::cli::run()
 }

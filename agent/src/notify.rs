@@ -61,9 +61,7 @@ impl Notify {
     /// ends.
     pub(crate) async fn follow(&self, health: &Health) {
         health.first_pass().await;
-        while !self.send("READY=1\nSTATUS=at work") {
-            tokio::time::sleep(AGAIN).await;
-        }
+        self.ready().await;
         let Some(watchdog) = self.watchdog.filter(|_| self.socket.is_some()) else {
             return std::future::pending().await;
         };
@@ -72,6 +70,13 @@ impl Notify {
                 self.send("WATCHDOG=1");
             }
             tokio::time::sleep(watchdog / 2).await;
+        }
+    }
+
+    /// Says that it is ready.
+    pub(crate) async fn ready(&self) {
+        while !self.send("READY=1\nSTATUS=at work") {
+            tokio::time::sleep(AGAIN).await;
         }
     }
 

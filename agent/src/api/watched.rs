@@ -161,8 +161,6 @@ struct Follow<K> {
     link: watch::Sender<Link>,
     read: Arc<AtomicBool>,
     tell: Box<dyn Fn(Change<K>) + Send + Sync>,
-    /// After so long without a word a watch is taken up anew.
-    silence: Duration,
 }
 
 /// Why a watch has to be taken up again.

@@ -25,6 +25,7 @@ use crate::embedded::listen::{Address, Listener, Place};
 use crate::embedded::revoked::FILE as REVOKED;
 use crate::embedded::tls::{Tls, TlsFiles};
 use crate::embedded::{Answer, Api};
+use crate::notify::Notify;
 use crate::telemetry::say;
 
 /// Serve the Kubernetes API where there is no cluster
@@ -147,6 +148,8 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     for listener in listeners {
         serving.spawn(listener.serve(service(api.clone()), stopping.clone(), PATIENCE));
     }
+    let notify = Notify::from_env();
+    notify.ready().await;
     let [terminate, interrupt] = &mut asked;
     tokio::select! {
         _ = terminate.recv() => {}
@@ -154,6 +157,7 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
         () = look_after(args, tls.as_ref(), hangup) => {}
     }
     say("stopping");
+    notify.stopping();
     stop.send_replace(true);
     api.stop();
     while serving.join_next().await.is_some() {}

@@ -179,7 +179,7 @@ pub fn update(resource: &Resource, old: &Value, mut new: Value, status: bool) ->
     let mut new = finish(resource, Some(old), new)?;
     if counts_generations(resource) && content(&new) != content(old) {
         let generation = old["metadata"]["generation"].as_i64().unwrap_or_default();
-        new["metadata"]["generation"] = (generation + 1).into();
+        new["metadata"]["generation"] = generation.saturating_add(1).into();
     }
     Ok(new)
 }

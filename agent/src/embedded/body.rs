@@ -136,7 +136,7 @@ fn decode(media_type: &str, body: &[u8]) -> Result<(Value, Vec<String>), Status>
 pub(super) fn json(body: &[u8]) -> Result<(Value, Vec<String>), Status> {
     let mut twice = Vec::new();
     let mut reader = serde_json::Deserializer::from_slice(body);
-    let value = Node { path: String::new(), twice: &mut twice }.deserialize(&mut reader);
+    let value = Node { place: &Place::Top, twice: &mut twice }.deserialize(&mut reader);
     let value = value.and_then(|value| reader.end().map(|()| value));
     let value =
         value.map_err(|error| Status::bad_request(format!("error parsing the body as JSON: {error}")))?;
@@ -163,9 +163,61 @@ pub(super) fn size(value: &Value) -> usize {
     }
 }
 
+/// How many values there are in a value, itself among them.
+pub(super) fn count(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 1 + list.iter().map(count).sum::<usize>(),
+        Value::Object(map) => 1 + map.values().map(count).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// Keys given twice that are told of, as kube-apiserver has it, and how much of a path is: more is no help to anybody.
+const TOLD: usize = 100;
+const TOLD_PATH: usize = 1024;
+
+/// Where a value stands. A path in words is made only of what is told of: nearly nothing is, and made of every value it would
+/// be as long as the body for each of them.
+enum Place<'a> {
+    Top,
+    Field(&'a Place<'a>, &'a str),
+    Item(&'a Place<'a>, usize),
+}
+
+impl Place<'_> {
+    /// `spec.ranges[2].name`, cut off where it is too long.
+    fn path(&self) -> String {
+        let (mut way, mut place) = (Vec::new(), self);
+        while let Place::Field(above, _) | Place::Item(above, _) = place {
+            way.push(place);
+            place = above;
+        }
+        let mut path = String::new();
+        for place in way.into_iter().rev() {
+            match place {
+                Place::Top => {}
+                Place::Field(_, key) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.extend(key.chars().take(TOLD_PATH));
+                }
+                Place::Item(_, index) => path.push_str(&format!("[{index}]")),
+            }
+            if path.len() > TOLD_PATH {
+                let cut = (0..=TOLD_PATH).rfind(|at| path.is_char_boundary(*at)).unwrap_or_default();
+                path.truncate(cut);
+                path.push('…');
+                break;
+            }
+        }
+        path
+    }
+}
+
 /// A value on its way, and where it stands.
 struct Node<'a> {
-    path: String,
+    place: &'a Place<'a>,
     twice: &'a mut Vec<String>,
 }
 
@@ -214,22 +266,25 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(item) = items
-            .next_element_seed(Node { path: format!("{}[{}]", self.path, list.len()), twice: self.twice })?
-        {
-            list.push(item);
+        loop {
+            let place = Place::Item(self.place, list.len());
+            let node = Node { place: &place, twice: &mut *self.twice };
+            match items.next_element_seed(node)? {
+                Some(item) => list.push(item),
+                None => return Ok(Value::Array(list)),
+            }
         }
-        Ok(Value::Array(list))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
-            let value = entries.next_value_seed(Node { path: path.clone(), twice: self.twice })?;
-            if map.insert(key, value).is_some() {
-                self.twice.push(path);
+            let place = Place::Field(self.place, &key);
+            let value = entries.next_value_seed(Node { place: &place, twice: &mut *self.twice })?;
+            if self.twice.len() < TOLD && map.contains_key(&key) {
+                self.twice.push(place.path());
             }
+            map.insert(key, value);
         }
         Ok(Value::Object(map))
     }

@@ -66,8 +66,19 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
     }
     if propagation == Propagation::Foreground {
         for dependent in tx.dependents(&object.facts.uid) {
-            // Whatever is theirs follows them: only direct dependents are waited for.
-            delete(tx, &dependent, Propagation::Background);
+            match tx.get(&dependent.key) {
+                // One that has another owner stays for that one's sake, as kube-controller-manager has it.
+                Some(dependent) if dependent.facts.owners.iter().any(|owner| is_solid(tx, owner)) => {
+                    leave(tx, &dependent, is_solid);
+                }
+                // Whatever is theirs follows them: only direct dependents are waited for.
+                Some(dependent) => drop(delete(tx, &dependent, Propagation::Background)),
+                None => {}
+            }
+        }
+        // Nobody may be left to wait for.
+        if let Some(last) = tx.get(&object.key).and_then(|owner| released(tx, &owner)) {
+            follow(tx, last);
         }
     }
     if is_namespace {
@@ -82,7 +93,13 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
 /// Takes an object away, and then whatever was there only for it. Gives back its last state.
 pub(super) fn removed(tx: &mut Transaction<'_>, key: &Key, last: &Value) -> Option<Arc<Object>> {
     let first = tx.remove(key, last)?;
-    let mut gone = vec![first.clone()];
+    follow(tx, first.clone());
+    Some(first)
+}
+
+/// Takes away whatever was there only for an object that is gone.
+fn follow(tx: &mut Transaction<'_>, first: Arc<Object>) {
+    let mut gone = vec![first];
     while let Some(object) = gone.pop() {
         for dependent in tx.dependents(&object.facts.uid) {
             gone.extend(bereaved(tx, &dependent));
@@ -92,7 +109,6 @@ pub(super) fn removed(tx: &mut Transaction<'_>, key: &Key, last: &Value) -> Opti
         }
         gone.extend(vacated(tx, &object.key.namespace));
     }
-    Some(first)
 }
 
 /// After a write: an object whose owners were gone before it came goes too.
@@ -121,19 +137,17 @@ fn mark(tx: &Transaction<'_>, value: &mut Value) {
     meta["deletionTimestamp"] = meta::stamp(tx.now()).into();
     meta["deletionGracePeriodSeconds"] = 0.into();
     if let Some(generation) = meta.get("generation").and_then(Value::as_i64) {
-        meta["generation"] = (generation + 1).into();
+        meta["generation"] = generation.saturating_add(1).into();
     }
 }
 
 /// A dependent that lost an owner. Gives back its last state if it is gone for that.
 fn bereaved(tx: &mut Transaction<'_>, object: &Arc<Object>) -> Option<Arc<Object>> {
-    let mut value = object.value();
     if object.facts.owners.iter().any(|owner| lives(tx, owner)) {
-        let gone: Vec<String> = gone_owners(tx, object);
-        strip(&mut value, &gone);
-        tx.put(object.key.clone(), &value);
+        leave(tx, object, lives);
         return None;
     }
+    let mut value = object.value();
     if finalizers(&value).is_empty() {
         return tx.remove(&object.key, &value);
     }
@@ -144,15 +158,29 @@ fn bereaved(tx: &mut Transaction<'_>, object: &Arc<Object>) -> Option<Arc<Object
     None
 }
 
-fn gone_owners(tx: &Transaction<'_>, object: &Object) -> Vec<String> {
-    object.facts.owners.iter().filter(|owner| !lives(tx, owner)).map(|owner| owner.uid.clone()).collect()
+/// Takes off an object the owners that don't stay.
+fn leave(tx: &mut Transaction<'_>, object: &Object, stays: fn(&Transaction<'_>, &Owner) -> bool) {
+    let owners = object.facts.owners.iter().filter(|owner| !stays(tx, owner));
+    let gone: Vec<String> = owners.map(|owner| owner.uid.clone()).collect();
+    let mut value = object.value();
+    strip(&mut value, &gone);
+    tx.put(object.key.clone(), &value);
+}
+
+/// Whether an owner is there, and not only until its dependents are gone.
+fn is_solid(tx: &Transaction<'_>, owner: &Owner) -> bool {
+    lives(tx, owner) && !tx.by_uid(&owner.uid).is_some_and(|owner| waits(&owner.value()))
+}
+
+/// Whether an object is being deleted once its dependents are gone.
+fn waits(value: &Value) -> bool {
+    is_deleting(value) && finalizers(value).iter().any(|name| name == FOREGROUND)
 }
 
 /// An owner that waited for its dependents, once the last that it has to wait for is gone.
 fn released(tx: &mut Transaction<'_>, owner: &Arc<Object>) -> Option<Arc<Object>> {
     let mut value = owner.value();
-    let waits = is_deleting(&value) && finalizers(&value).iter().any(|name| name == FOREGROUND);
-    if !waits || has_blocking(tx, &owner.facts.uid) {
+    if !waits(&value) || has_blocking(tx, &owner.facts.uid) {
         return None;
     }
     if let Some(list) = value["metadata"]["finalizers"].as_array_mut() {

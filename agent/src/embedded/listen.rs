@@ -8,6 +8,7 @@
 
 mod address;
 mod conn;
+mod pace;
 #[cfg(test)]
 mod tests;
 mod unix;
@@ -31,6 +32,7 @@ use tokio::sync::{Semaphore, watch};
 use tower::Service;
 
 use super::caller::Caller;
+use super::guard;
 use super::tls::Tls;
 pub use address::{Address, AddressError};
 use conn::{Kind, Stream};
@@ -43,6 +45,7 @@ struct Limits {
     handshake: Duration,
     first_request: Duration,
     next_request: Duration,
+    untaken: Duration,
 }
 
 impl Default for Limits {
@@ -52,6 +55,7 @@ impl Default for Limits {
             handshake: conn::HANDSHAKE,
             first_request: conn::FIRST_REQUEST,
             next_request: conn::NEXT_REQUEST,
+            untaken: conn::UNTAKEN,
         }
     }
 }
@@ -167,7 +171,8 @@ impl Listener {
             };
             let (service, stop, limits) = (service.clone(), stop.clone(), self.limits);
             tokio::spawn(async move {
-                conn::serve(stream, kind, service, stop, patience, limits).await;
+                // A bug that one connection meets is its own.
+                let _ = guard::bit_by_bit(conn::serve(stream, kind, service, stop, patience, limits)).await;
                 drop(slot);
             });
         }

@@ -1,7 +1,7 @@
 //! Patches: JSON patch, merge patch, and strategic merge for built-in kinds. Pure.
 //!
-//! Read before the store is asked, applied inside the writer to what is there then: a patch that names no
-//! resourceVersion can't conflict.
+//! Read once, applied to what there is, and again to what there is then if that was changed meanwhile: a patch that names no
+//! resourceVersion doesn't conflict. Cost: bounded by [`COPIED`] and [`WORK`], whatever a patch says of whatever object.
 
 use hyper::StatusCode;
 use json_patch::PatchOperation;
@@ -22,6 +22,11 @@ const OPERATIONS: usize = 10_000;
 /// What all `copy` operations of a patch may copy, as text: as kube-apiserver. Thirty copies of the whole into itself would
 /// be more than there is memory.
 const COPIED: usize = body::LARGEST;
+
+/// What all operations of a patch may go through besides, in values: what is moved is looked at for its depth, and what stands
+/// behind an item that is put into a list, or taken out of one, makes room. A tenth of a second's work. Ten thousand
+/// operations in a list of a thousand items are well within it.
+const WORK: usize = 16 << 20;
 
 /// A patch.
 #[derive(Clone, Debug)]
@@ -73,9 +78,9 @@ impl Patch {
     pub(super) fn apply(&self, object: &mut Value) -> Result<(), Status> {
         match self {
             Self::Json(operations) => {
-                let mut copied = 0;
+                let mut spent = Spent::default();
                 for (index, operation) in operations.iter().enumerate() {
-                    let done = fits(object, operation, &mut copied).and_then(|()| step(object, operation));
+                    let done = fits(object, operation, &mut spent).and_then(|()| step(object, operation));
                     done.map_err(|why| refused(index, &why))?;
                 }
             }
@@ -86,28 +91,51 @@ impl Patch {
     }
 }
 
-/// Whether an operation leaves an object that can be handled: what is put somewhere must not be nested deeper, together
-/// with where it is put, than any object may be.
-fn fits(object: &Value, operation: &PatchOperation, copied: &mut usize) -> Result<(), String> {
+/// What the operations of a patch have taken so far.
+#[derive(Default)]
+struct Spent {
+    copied: usize,
+    work: usize,
+}
+
+/// Whether an operation can be afforded and leaves an object that can be handled: what is put somewhere must not be nested
+/// deeper, together with where it is put, than any object may be.
+fn fits(object: &Value, operation: &PatchOperation, spent: &mut Spent) -> Result<(), String> {
     let (path, value) = match operation {
         PatchOperation::Add(add) => (&add.path, Some(&add.value)),
         PatchOperation::Replace(replace) => (&replace.path, Some(&replace.value)),
         PatchOperation::Copy(copy) => {
             let value = object.pointer(copy.from.as_str());
-            *copied = copied.saturating_add(value.map_or(0, body::size));
+            spent.copied = spent.copied.saturating_add(value.map_or(0, body::size));
             (&copy.path, value)
         }
-        PatchOperation::Move(moved) => (&moved.path, object.pointer(moved.from.as_str())),
-        PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
+        PatchOperation::Move(moved) => {
+            let value = object.pointer(moved.from.as_str());
+            spent.work += value.map_or(0, body::count) + behind(object, moved.from.as_str());
+            (&moved.path, value)
+        }
+        PatchOperation::Remove(remove) => (&remove.path, None),
+        PatchOperation::Test(_) => return Ok(()),
     };
-    if *copied > COPIED {
+    spent.work += behind(object, path.as_str());
+    if spent.copied > COPIED {
         return Err(format!("the patch copies more than {COPIED} bytes"));
+    }
+    if spent.work > WORK {
+        return Err("the patch moves more than is allowed".to_owned());
     }
     let above = path.as_str().matches('/').count();
     match value.is_some_and(|value| above + body::depth(value) > admit::DEEPEST) {
         true => Err(format!("it is nested deeper than {} levels", admit::DEEPEST)),
         false => Ok(()),
     }
+}
+
+/// How many items may have to make room at a path: those of the list that it leads into, if it does.
+fn behind(object: &Value, path: &str) -> usize {
+    let parent = path.rsplit_once('/').filter(|(_, item)| *item != "-").map(|(parent, _)| parent);
+    let list = parent.and_then(|parent| object.pointer(parent)?.as_array());
+    list.map_or(0, Vec::len)
 }
 
 fn step(object: &mut Value, operation: &PatchOperation) -> Result<(), String> {

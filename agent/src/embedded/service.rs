@@ -53,7 +53,9 @@ async fn outside(inner: &Inner, parts: &Parts) -> Option<Response<Answer>> {
         // Alive is whoever answers: a server on a full disk is of use to whoever reads or deletes.
         "healthz" | "livez" => Some(answer::text(StatusCode::OK, "ok")),
         "readyz" => Some(ready(inner).await),
-        "version" if path == "/version" => Some(answer::json(StatusCode::OK, &version())),
+        "version" if matches!(path, "/version" | "/version/") => {
+            Some(answer::json(StatusCode::OK, &version()))
+        }
         _ => discovery::answer(path, accept).or_else(|| openapi::answer(path, accept)),
     }
 }

@@ -13,12 +13,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
 
+use super::guard;
 use super::status::Status;
 
 mod backup;
 mod disk;
+mod file;
 mod lock;
 pub mod object;
 mod reserve;
@@ -29,8 +31,9 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use backup::{BackupError, Copied, Held, backup, restore};
+pub use backup::{BackupError, Copied, Held, Restored, backup, restore};
 pub use disk::DiskError;
+pub use file::copy_name;
 pub use lock::LockError;
 pub use object::{Draft, Facts, Key, Object, Owner, What};
 pub use state::{Before, Event, Forgotten, Limits, State};
@@ -47,6 +50,9 @@ const WAITING: usize = 1024;
 /// How long the writer may take to answer somebody who asks how it is: a commit takes milliseconds, on the slowest disks
 /// a second.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// First come, first served.
+type Gate = tokio::sync::Mutex<()>;
 
 /// A store that can't be opened.
 #[derive(Debug, thiserror::Error)]
@@ -96,8 +102,8 @@ impl Shared {
 pub struct Store {
     shared: Arc<Shared>,
     jobs: Option<mpsc::Sender<Job>>,
-    /// How many writes are under way, by object.
-    flights: Mutex<HashMap<Key, usize>>,
+    /// Whose turn it is to change an object, where somebody is about to.
+    turns: Mutex<HashMap<Key, Arc<Gate>>>,
     thread: Option<JoinHandle<()>>,
     /// Where it is, if it is on disk.
     dir: Option<PathBuf>,
@@ -107,6 +113,7 @@ impl Store {
     /// Opens the store in a directory, or makes one there.
     pub fn open(dir: &Path, limits: Limits) -> Result<Self, OpenError> {
         let lock = Lock::take(dir)?;
+        file::tidy(dir);
         let mut disk = Disk::open(dir)?;
         let state = disk.load()?;
         let durable = Durable { disk, reserve: Reserve::of(dir), _lock: lock };
@@ -140,7 +147,7 @@ impl Store {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new().name("berth-store".to_owned());
         let thread = thread.spawn(move || writer.run(waiting)).map_err(OpenError::Thread)?;
-        Ok(Self { shared, jobs: Some(jobs), flights: Mutex::default(), thread: Some(thread), dir })
+        Ok(Self { shared, jobs: Some(jobs), turns: Mutex::default(), thread: Some(thread), dir })
     }
 
     /// What is committed. To be held for a moment only: a commit waits for it.
@@ -152,13 +159,17 @@ impl Store {
         &self.shared
     }
 
-    /// Says that a write of this object is under way, as long as the answer lives, and whether it is the only one. Then it is
-    /// worth preparing outside of the writer: what is there now will most likely still be there.
-    pub(super) fn enter(&self, key: &Key) -> (Flight<'_>, bool) {
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = flights.entry(key.clone()).or_default();
-        *count += 1;
-        (Flight { store: self, key: key.clone() }, *count == 1)
+    /// Waits for this object's turn, and has it as long as the answer lives: whoever finds out what an object is to become, and
+    /// then asks the writer, does so one after the other, in the order in which they came. Else many who write one object
+    /// would find it changed again and again. Others may still change it meanwhile: the writer has the last word.
+    pub(super) async fn turn(&self, key: &Key) -> Turn<'_> {
+        let place = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            let gate = turns.entry(key.clone()).or_default().clone();
+            Place { store: self, key: key.clone(), gate }
+        };
+        let held = place.gate.clone().lock_owned().await;
+        Turn { _held: held, _place: place }
     }
 
     /// Makes a change: `change` is called with what is there, on the writer's thread, and what it wrote is committed if
@@ -215,20 +226,25 @@ impl Store {
     }
 }
 
-/// A write that is under way.
-pub(super) struct Flight<'a> {
-    store: &'a Store,
-    key: Key,
+/// An object's turn.
+pub(super) struct Turn<'a> {
+    _held: OwnedMutexGuard<()>,
+    _place: Place<'a>,
 }
 
-impl Drop for Flight<'_> {
+/// A place in the queue for an object's turn; the last to leave takes the queue away.
+struct Place<'a> {
+    store: &'a Store,
+    key: Key,
+    gate: Arc<Gate>,
+}
+
+impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut flights = self.store.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = flights.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                flights.remove(&self.key);
-            }
+        let mut turns = self.store.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        self.gate = Arc::default();
+        if turns.get(&self.key).is_some_and(|gate| Arc::strong_count(gate) == 1) {
+            turns.remove(&self.key);
         }
     }
 }
@@ -261,7 +277,7 @@ fn job_with<T: Send + 'static>(
     tell: impl FnOnce(Result<T, Status>) + Send + 'static,
 ) -> Job {
     Box::new(move |transaction| {
-        let result = change(transaction);
+        let result = guard::work(|| change(transaction));
         if result.is_err() {
             transaction.undo();
         }

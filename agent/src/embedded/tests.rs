@@ -12,6 +12,7 @@ use tower::ServiceExt;
 use super::testing::Folder;
 use super::*;
 
+mod damaged;
 mod events;
 mod gc;
 mod requests;

@@ -1,6 +1,7 @@
 //! The verbs of the API, a file each. [`super::service`] calls them with what the request says; they read or change the
 //! store and answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use hyper::http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -94,10 +95,21 @@ impl Call {
     }
 }
 
-/// Adds `Warning` headers.
+/// What all warnings of an answer may come to, and what each is cut to where they are more, in characters: as kube-apiserver.
+const WARNED: usize = 4 << 10;
+const WARNING: usize = 256;
+
+/// Adds `Warning` headers: each warning once, and no more than clients and proxies take.
 pub(super) fn warn(response: &mut Response<Answer>, warnings: &[String]) {
-    for text in warnings {
-        let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let length = |text: &String| text.chars().count();
+    let longest = if warnings.iter().map(length).sum::<usize>() > WARNED { WARNING } else { WARNED };
+    let (mut said, mut told) = (HashSet::new(), 0);
+    for text in warnings.iter().filter(|text| said.insert(text.as_str())) {
+        let text: String = text.chars().take(longest).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        told += length(&text);
+        if told > WARNED {
+            return;
+        }
         let text = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{text}\"").as_bytes()) {
             response.headers_mut().append("warning", value);

@@ -97,3 +97,31 @@ async fn a_full_disk_refuses_writes_until_something_is_deleted() {
         other => panic!("{other:?}"),
     }
 }
+
+/// A first start that the disk has no room for leaves nothing that keeps the next one from starting.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_start_on_a_full_disk_is_made_good_when_there_is_room() {
+    assert!(
+        nix::unistd::geteuid().is_root(),
+        "this test mounts a tmpfs, in a namespace of its own: run it as root"
+    );
+    for room in ["0", "8k"] {
+        let (folder, outside) = (Folder::new(), Folder::new());
+        let said = outside.path().join("said");
+        let script = r#"
+            mount -t tmpfs -o size=32m berth-test "$1" || exit
+            head -c "$4" /dev/zero > "$1/room"
+            head -c 64m /dev/zero > "$1/filler" 2> "$3"
+            rm "$1/room"
+            "$2" serve --listen 127.0.0.1:0 --state-dir "$1/state" 2> "$3" && exit
+            rm "$1/filler"
+            exec "$2" serve --listen 127.0.0.1:0 --state-dir "$1/state""#;
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", script, "sh"]).arg(folder.path()).arg(BERTH).arg(&said).arg(room);
+        let server = Server::run(&mut command);
+        let said = std::fs::read_to_string(&said).unwrap();
+        assert!(said.contains("No space left on device") && !said.contains("panicked"), "{room}: {said}");
+        let nodes: Api<Node> = Api::all(server.client());
+        nodes.create(&PostParams::default(), &node(0)).await.unwrap();
+    }
+}

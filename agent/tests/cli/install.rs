@@ -49,41 +49,54 @@ fn files_are_where_they_belong_and_settings_stay() {
     let wanted = [
         ("etc/berth/agent.yaml", 0o644),
         ("etc/berth/manifests", 0o755),
+        ("etc/berth/serve.env", 0o644),
         ("usr/local/bin/berth", 0o755),
+        ("usr/local/lib/systemd/system/berth-serve.service", 0o644),
         ("usr/local/lib/systemd/system/berth.service", 0o644),
     ];
     assert_eq!(found, wanted.map(|(name, mode)| (name.to_owned(), mode)));
     // What somebody set is theirs.
-    let settings = at.join("etc/berth/agent.yaml");
-    fs::write(&settings, "node: mine\n").expect("written");
+    let settings = ["agent.yaml", "serve.env"].map(|name| at.join("etc/berth").join(name));
+    settings.iter().for_each(|path| fs::write(path, "node: mine\n").expect("written"));
     make("install", at);
-    assert_eq!(fs::read_to_string(&settings).expect("text"), "node: mine\n");
+    for path in &settings {
+        assert_eq!(fs::read_to_string(path).expect("text"), "node: mine\n");
+    }
     make("uninstall", at);
     let left: Vec<PathBuf> = files(&at.join("etc"));
-    assert_eq!(left, [at.join("etc/berth/agent.yaml"), at.join("etc/berth/manifests")]);
-    assert!(!at.join("usr/local/bin/berth").exists());
+    let kept = ["agent.yaml", "manifests", "serve.env"].map(|name| at.join("etc/berth").join(name));
+    assert_eq!(left, kept);
+    let empty = files(&at.join("usr")).into_iter().all(|path| path.is_dir());
+    assert!(empty, "{:?}", files(&at.join("usr")));
 }
 
 #[test]
-fn systemd_takes_the_unit() {
+fn systemd_takes_the_units() {
     let folder = Folder::new();
     let at = folder.path();
     make("install", at);
-    let unit = fs::read_to_string(at.join("usr/local/lib/systemd/system/berth.service")).expect("text");
-    assert!(!unit.contains('@') || !unit.contains("DIR@"), "{unit}");
-    let start = "ExecStart=/usr/local/bin/berth agent --config /etc/berth/agent.yaml\n";
-    assert!(unit.contains(start), "{unit}");
-    // It looks for the program where the unit says it is.
-    let unit = unit.replace("/usr/local/bin/", &format!("{}/usr/local/bin/", at.display()));
-    let path = at.join("berth.service");
-    fs::write(&path, unit).expect("written");
-    let output = Command::new("systemd-analyze")
-        .arg("verify")
-        .arg(&path)
-        .output()
-        .expect("systemd-analyze: install systemd (it need not run)");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), said.as_str()), (Some(0), ""));
+    for (name, start) in [
+        ("berth.service", "ExecStart=/usr/local/bin/berth agent --config /etc/berth/agent.yaml\n"),
+        (
+            "berth-serve.service",
+            "ExecStart=/usr/local/bin/berth serve --state-dir /var/lib/berth/api --listen ",
+        ),
+    ] {
+        let unit = fs::read_to_string(at.join("usr/local/lib/systemd/system").join(name)).expect("text");
+        assert!(!unit.contains('@') || !unit.contains("DIR@"), "{unit}");
+        assert!(unit.contains(start), "{unit}");
+        // It looks for the program where the unit says it is.
+        let unit = unit.replace("/usr/local/bin/", &format!("{}/usr/local/bin/", at.display()));
+        let path = at.join(name);
+        fs::write(&path, unit).expect("written");
+        let output = Command::new("systemd-analyze")
+            .arg("verify")
+            .arg(&path)
+            .output()
+            .expect("systemd-analyze: install systemd (it need not run)");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{name}");
+    }
 }
 
 /// The settings that are installed are settings: the program reads them, and complains of nothing but the state directory

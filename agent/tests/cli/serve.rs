@@ -238,13 +238,16 @@ fn a_backup_of_a_running_server_is_restored() {
     assert!(none.stderr.contains("no server answers"), "{}", none.stderr);
     let restored = run(&folder, restore);
     assert!(restored.stdout.starts_with("state: 4 objects, revision "), "{restored:?}");
-    let (_, held) = restored.stdout.split_once('\n').expect("a second line");
+    let (kept, held) =
+        restored.stdout.split_once('\n').and_then(|(_, rest)| rest.split_once('\n')).expect("three lines");
+    assert_eq!(kept, "state/store.redb.before-restore: what was there before");
     assert!(
         held.starts_with("1 pool is on hold for one quarantine, while hosts say again what they hold"),
         "{held}"
     );
     let offline = run(&folder, "serve backup offline --state-dir state");
     assert!(offline.stdout.starts_with("offline: 4 objects, revision "), "{offline:?}");
+    assert_eq!(fs::metadata(folder.0.join("offline")).expect("written").permissions().mode() & 0o777, 0o600);
     let _server = Server::start(&folder, ON_SOCKET, 1);
     assert!(ask(&socket, "GET", "/api/v1/nodes/node01", "").contains("200 OK"));
     // Rule 6: a store that went back in time gives nothing before hosts have spoken.
@@ -252,6 +255,31 @@ fn a_backup_of_a_running_server_is_restored() {
     assert!(pool.contains(r#""nmstate.io/hold":"restored from a backup""#), "{pool}");
     let revision: u64 = held_revision(&pool);
     assert!(revision > 1_000_000, "{pool}");
+}
+
+/// `: > file; berth serve restore file` must not be the end of everything.
+#[test]
+fn what_is_no_backup_is_refused_in_words() {
+    let folder = Folder::new();
+    let socket = folder.0.join("api.sock");
+    let server = Server::start(&folder, ON_SOCKET, 1);
+    ask(&socket, "POST", "/api/v1/nodes", NODE);
+    run(&folder, &format!("serve backup copy --socket {}", socket.display()));
+    server.end(Signal::SIGTERM);
+    let whole = fs::read(folder.0.join("copy")).expect("a backup");
+    for (bytes, why) in [(0, "it is empty"), (8192, "it is cut off: 8192 bytes are left of ")] {
+        fs::write(folder.0.join("file"), &whole[..bytes]).expect("written");
+        let refused = run(&folder, "serve restore file --state-dir state");
+        let said = format!("error: nothing was restored\n  file is not a store of berth's: {why}");
+        assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+        assert!(refused.stderr.starts_with(&said), "{}", refused.stderr);
+    }
+    let mut left: Vec<_> =
+        fs::read_dir(folder.0.join("state")).expect("the store").flatten().map(|e| e.file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["lock", "reserve", "store.redb"]);
+    let _server = Server::start(&folder, ON_SOCKET, 1);
+    assert!(ask(&socket, "GET", "/api/v1/nodes/node01", "").contains("200 OK"));
 }
 
 fn held_revision(pool: &str) -> u64 {

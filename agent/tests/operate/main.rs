@@ -1,6 +1,7 @@
 //! The agent as a service: real processes in network namespaces that the tests make, as systemd, a monitoring system and
 //! a second agent would meet them. Needs root.
 
+mod api;
 mod demo;
 mod elected;
 #[path = "../common/folder.rs"]

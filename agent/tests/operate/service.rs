@@ -13,9 +13,10 @@ use serde_json::Value;
 use crate::folder::Folder;
 use crate::support::{Berth, DEADLINE, Host, MANIFESTS, get, until};
 
-/// The capabilities that the unit leaves, as setpriv spells them.
-fn bounds() -> String {
-    let unit = include_str!("../../../systemd/berth.service");
+const UNIT: &str = include_str!("../../../systemd/berth.service");
+
+/// The capabilities that a unit leaves, as setpriv spells them.
+pub(crate) fn bounds(unit: &str) -> String {
     let line =
         unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).expect("in the unit");
     let names = line.split_whitespace().map(|name| name.trim_start_matches("CAP_").to_lowercase());
@@ -26,7 +27,7 @@ fn bounds() -> String {
 fn service(folder: &Path, host: &Host, notify: &Path) -> Berth {
     let mut command = Command::new("setpriv");
     command
-        .arg(format!("--bounding-set={}", bounds()))
+        .arg(format!("--bounding-set={}", bounds(UNIT)))
         .args(["--no-new-privs", env!("CARGO_BIN_EXE_berth")])
         .env("NOTIFY_SOCKET", notify)
         .env("WATCHDOG_USEC", "20000");
@@ -43,7 +44,7 @@ fn service(folder: &Path, host: &Host, notify: &Path) -> Berth {
 }
 
 /// What systemd is told, as it comes: whoever is slow to listen would miss some.
-fn listener(path: &Path) -> Receiver<String> {
+pub(crate) fn listener(path: &Path) -> Receiver<String> {
     let socket = UnixDatagram::bind(path).expect("a socket");
     let (send, heard) = channel();
     std::thread::spawn(move || {
@@ -57,7 +58,7 @@ fn listener(path: &Path) -> Receiver<String> {
     heard
 }
 
-fn hear(heard: &Receiver<String>) -> String {
+pub(crate) fn hear(heard: &Receiver<String>) -> String {
     heard.recv_timeout(DEADLINE).expect("systemd is told")
 }
 

@@ -96,6 +96,18 @@ fn unknown_fields_are_found_and_free_form_ones_are_not() {
     assert!(unknown_fields(schema, &policy).is_empty());
 }
 
+/// A path for each of many below a long name would be gigabytes.
+#[test]
+fn of_very_many_unknown_fields_the_first_are_told() {
+    let name = "k".repeat(1 << 20);
+    let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("f{n}"), json!(1))).collect();
+    let pool = json!({"status": {"allocations": {name.as_str(): many}}});
+    let found = unknown_fields(&Kind::NodeIPPool.definition().schema, &pool);
+    assert_eq!(found.len(), 100);
+    assert!(found[99].starts_with("status.allocations.kkk") && found[99].ends_with("k.f99"), "{}", found[99]);
+    assert!(found[99].len() < 2000);
+}
+
 #[test]
 fn what_stays_as_it_was_is_not_judged_again() {
     let schema = json!({"type": "object", "properties": {

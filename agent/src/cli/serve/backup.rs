@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,8 @@ use hyper::http::{HeaderValue, Method, Response, StatusCode};
 use hyper::{Request, body::Incoming};
 use serde_json::Value;
 
-use crate::embedded::store::{self, Copied};
+use crate::api::random;
+use crate::embedded::store::{self, Copied, Restored};
 use crate::embedded::{Answer, Api, Caller, Status, answer};
 
 /// Where a server answers with a copy.
@@ -47,7 +48,8 @@ Examples:
 /// Replace a store by a backup, while its server doesn't run
 ///
 /// What was written since the backup is lost, and hosts may hold addresses that the backup knows nothing of. So every pool
-/// and every slice is put on hold: it gives nothing new until hosts have said again what they hold.
+/// and every slice is put on hold: it gives nothing new until hosts have said again what they hold. What is replaced is kept
+/// beside the store, as store.redb.before-restore.
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub(super) struct RestoreArgs {
@@ -56,6 +58,9 @@ pub(super) struct RestoreArgs {
     /// The store to replace
     #[arg(long, value_name = "DIR")]
     state_dir: PathBuf,
+    /// Replace also a store that can't be read
+    #[arg(long)]
+    force: bool,
 }
 
 const RESTORE_EXAMPLES: &str = "\
@@ -75,8 +80,8 @@ pub(super) fn backup(args: &BackupArgs) -> anyhow::Result<String> {
 }
 
 pub(super) fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
-    let Copied { objects, revision, held } =
-        store::restore(&args.file, &args.state_dir).context("nothing was restored")?;
+    let Restored { copied: Copied { objects, revision, held }, kept } =
+        store::restore(&args.file, &args.state_dir, args.force).context("nothing was restored")?;
     let count = |number: u64, one: &str| match number {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -87,7 +92,8 @@ pub(super) fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
     let is = if held.pools + held.slices == 1 { "is" } else { "are" };
     let held =
         if ledgers.is_empty() { String::new() } else { format!("{} {is} {HELD}", ledgers.join(" and ")) };
-    Ok(format!("{}: {}\n{held}", args.state_dir.display(), told(objects, revision)))
+    let kept = kept.map(|kept| format!("{}: what was there before\n", kept.display())).unwrap_or_default();
+    Ok(format!("{}: {}\n{kept}{held}", args.state_dir.display(), told(objects, revision)))
 }
 
 /// What a hold means, after "1 pool is" or "3 pools and 2 slices are".
@@ -172,15 +178,22 @@ pub(super) async fn answer(api: &Api, request: &Request<Incoming>) -> Option<Res
     })
 }
 
-/// Through a file beside the store, which has room for a second one if any place has.
+/// Through a file beside the store, which has room for a second one if any place has. What is in memory only goes through a
+/// folder that nobody else can look into, or guess.
 fn copy(api: &Api) -> anyhow::Result<(Copied, Vec<u8>)> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let dir = api.store().dir().map_or_else(std::env::temp_dir, Path::to_owned);
-    let path = dir.join(format!("backup.{}.{count}", std::process::id()));
+    let name = store::copy_name(COUNT.fetch_add(1, Ordering::Relaxed));
+    let folder =
+        api.store().dir().is_none().then(|| std::env::temp_dir().join(format!("berth-{}", random::id())));
+    if let Some(folder) = &folder {
+        fs::DirBuilder::new().mode(0o700).create(folder)?;
+    }
+    let path = folder.as_deref().or(api.store().dir()).unwrap_or(Path::new(".")).join(name);
+    let copied = api.backup(&path).map_err(anyhow::Error::from);
+    let copied = copied.and_then(|copied| Ok((copied, fs::read(&path)?)));
     let _ = fs::remove_file(&path);
-    let copied = api.backup(&path)?;
-    let bytes = fs::read(&path);
-    let _ = fs::remove_file(&path);
-    Ok((copied, bytes?))
+    if let Some(folder) = &folder {
+        let _ = fs::remove_dir(folder);
+    }
+    copied
 }

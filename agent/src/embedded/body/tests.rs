@@ -10,6 +10,22 @@ fn keys_given_twice_are_told_and_the_last_one_counts() {
     assert_eq!(twice, ["b[0].c", "a"]);
 }
 
+/// A long key with many below it: a path for each of those would be gigabytes.
+#[test]
+fn paths_are_made_only_of_what_is_told_of() {
+    let (key, deep) = ("k".repeat(1 << 20), 60);
+    let items = "1,".repeat(400_000);
+    let text = format!("{{\"{key}\":[{items}1]}}");
+    let (value, twice) = json(text.as_bytes()).unwrap();
+    assert_eq!((value[&key].as_array().unwrap().len(), twice.len()), (400_001, 0));
+    let many = "\"a\":1,".repeat(200_000);
+    let text = format!("{}{{\"{key}\":{{{many}\"a\":2}}}}{}", "{\"x\":[".repeat(deep), "]}".repeat(deep));
+    let (_, twice) = json(text.as_bytes()).unwrap();
+    assert_eq!(twice.len(), TOLD);
+    assert!(twice.iter().all(|path| path.starts_with("x[0].x[0].") && path.ends_with("kk…")), "{}", twice[0]);
+    assert!(twice[0].len() <= TOLD_PATH + 3);
+}
+
 #[test]
 fn what_is_no_json_is_a_bad_request() {
     let deep = "[".repeat(1000);

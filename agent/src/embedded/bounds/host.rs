@@ -96,9 +96,17 @@ impl Host<'_> {
             labels.sort_by(|a, b| a.0.cmp(&b.0));
             labels
         };
-        match restricted(write.old) == restricted(write.new) {
-            true => Ok(()),
-            false => Err(format!("host {name} may not change labels under {RESTRICTED}")),
+        if restricted(write.old) != restricted(write.new) {
+            return Err(format!("host {name} may not change labels under {RESTRICTED}"));
+        }
+        // Both decide when a Node goes: an owner that is nowhere would take it away, which is an administrator's word.
+        let listed = |object: Option<&Value>, field: &str| -> Vec<Value> {
+            object.and_then(|object| object["metadata"][field].as_array().cloned()).unwrap_or_default()
+        };
+        let kept = |field: &&str| listed(write.old, field) == listed(write.new, field);
+        match ["ownerReferences", "finalizers"].iter().find(|field| !kept(field)) {
+            None => Ok(()),
+            Some(field) => Err(format!("host {name} may not change metadata.{field} of its Node")),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crds::names::annotation::{HOLD, RESET_POOL};
 use crds::{NodeIPPool, NodeIPPoolStatus, address};
-use policy::pool::{Barred, Pool, PoolSpec};
+use policy::pool::{Barred, Pool, PoolSpec, Status as Standing};
 use serde_json::{Map, Value};
 
 use crate::records;
@@ -29,7 +29,7 @@ pub(super) fn may_write(name: &str, uid: &str, old: &Value, new: &Value) -> Resu
     let was = before.get("allocations").and_then(Value::as_object).unwrap_or(&none);
     let is = after.get("allocations").and_then(Value::as_object).unwrap_or(&none);
     let sequence = |status: &Map<String, Value>| status.get("sequence").and_then(Value::as_u64);
-    let next = sequence(before).unwrap_or_default() + 1;
+    let next = sequence(before).unwrap_or_default().saturating_add(1);
     if sequence(after) != Some(next) {
         return Err(format!("status.sequence must be {next}, one more than it was"));
     }
@@ -97,8 +97,11 @@ impl Host<'_> {
             return Err("the pool gives nothing: its ledger is not rebuilt".to_owned());
         }
         goes_on(object)?;
-        if address::ip(ip).and_then(|ip| pool.range_of(ip)).is_none() {
-            return Err(format!("{ip} is in no range of the pool"));
+        match address::ip(ip).map_or(Standing::OutOfRange, |ip| pool.explain(ip)) {
+            Standing::OutOfRange => return Err(format!("{ip} is in no range of the pool")),
+            Standing::Gateway { range } => return Err(format!("{ip} is the gateway of range {range}")),
+            Standing::Excluded(why) => return Err(format!("{ip} is given to nobody: {why}")),
+            Standing::Reserved { .. } | Standing::StaticBand { .. } | Standing::Dynamic { .. } => {}
         }
         let reservations = object["spec"]["reservations"].as_array().into_iter().flatten();
         match reservations.into_iter().find(|kept| kept["ip"] == *ip && kept["node"] != **name) {
@@ -132,8 +135,8 @@ pub(super) fn pool(object: &Value) -> Result<Pool, String> {
     Pool::new(&spec).map_err(|error| error.to_string())
 }
 
-/// Whether offsets and counts are those of the entries. What others have of the ranges is not known here, so what is
-/// available is held only against the capacity.
+/// Whether offsets and counts are those of the entries. What others have of the ranges is not known here: it is not available,
+/// so that may be less than what is free.
 fn follows(pool: &Pool, object: &Value) -> Result<(), String> {
     let typed: NodeIPPool = serde_json::from_value(object.clone()).map_err(|error| error.to_string())?;
     let ledger = records::pool::read(&typed, pool).map_err(|error| error.to_string())?;
@@ -143,16 +146,23 @@ fn follows(pool: &Pool, object: &Value) -> Result<(), String> {
     let written = typed.status.unwrap_or_default();
     let NodeIPPoolStatus { capacity, allocated, available, .. } = &written;
     let expected = records::pool::status(&ledger, pool, &Barred::default(), &written);
-    let expected = expected.map_err(|error| error.to_string())?.allocated;
-    if *allocated != expected {
-        let expected = expected.unwrap_or_default();
+    let expected = expected.map_err(|error| error.to_string())?;
+    let number = |count: Option<i64>| count.unwrap_or_default();
+    if *allocated != expected.allocated {
+        let expected = number(expected.allocated);
         return Err(format!(
             "status.allocated must be {expected}, the number of claims in status.allocations"
         ));
     }
     match (capacity, available) {
-        (Some(capacity), Some(available)) if (0..=*capacity).contains(available) => Ok(()),
         (None, None) => Ok(()),
-        _ => Err("status.available must be between 0 and status.capacity".to_owned()),
+        (Some(_), _) if *capacity != expected.capacity => {
+            Err(format!("status.capacity must be {}, what the ranges have", number(expected.capacity)))
+        }
+        (Some(_), Some(available)) if (0..=number(expected.available)).contains(available) => Ok(()),
+        _ => {
+            let free = number(expected.available);
+            Err(format!("status.available must be between 0 and {free}, what is free in the ranges"))
+        }
     }
 }

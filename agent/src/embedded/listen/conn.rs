@@ -12,9 +12,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue, ORIGIN};
+use hyper::rt::Executor;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use serde_json::json;
@@ -24,9 +25,11 @@ use tokio::sync::{Notify, watch};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tower::{Service, ServiceExt as _};
 
+use super::pace::{Paced, Waiting};
 use super::{Answer, Limits};
 use crate::embedded::body;
 use crate::embedded::caller::{Caller, CallerError};
+use crate::embedded::guard;
 use crate::embedded::tls::{Loaded, Tls};
 
 /// A handshake takes two round trips: seconds on the worst link, and whoever needs longer holds a connection for nothing.
@@ -35,6 +38,9 @@ pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 pub(super) const FIRST_REQUEST: Duration = Duration::from_secs(10);
 /// HTTP/1.1: from one answer to the next whole request head. Idle ones beyond are closed; clients reconnect.
 pub(super) const NEXT_REQUEST: Duration = Duration::from_secs(90);
+/// From a piece of an answer to the next, of a client that doesn't take it: as long as it may take to send a body. A watcher that
+/// doesn't read would else have its connection for as long as its watch lasts, and that doesn't end while it can't be told.
+pub(super) const UNTAKEN: Duration = Duration::from_secs(60);
 /// Request head: kube-apiserver takes up to 1 MiB; the longest of ours is a list with selectors, under 8 KiB.
 const HEAD: usize = 64 * 1024;
 const HEADERS: usize = 128;
@@ -136,10 +142,11 @@ async fn talk<I, S, B>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let asked = Arc::new(Asked::default());
-    let heard = asked.clone();
+    let waiting = Arc::new(Waiting::default());
+    let (heard, untaken) = (asked.clone(), waiting.clone());
     let answer = tower::service_fn(move |mut request: Request<Incoming>| {
         heard.mark();
-        let (caller, service) = (door.who(&request), service.clone());
+        let (caller, service, untaken) = (door.who(&request), service.clone(), untaken.clone());
         async move {
             Ok::<_, Infallible>(match caller {
                 Err(why) => {
@@ -149,7 +156,9 @@ async fn talk<I, S, B>(
                 Ok(caller) => {
                     request.extensions_mut().insert(caller);
                     let Ok(response) = service.oneshot(request).await;
-                    response.map(|body| body.map_err(Into::into).boxed_unsync())
+                    response.map(|body| {
+                        Paced::new(body.map_err(Into::into).boxed_unsync(), untaken).boxed_unsync()
+                    })
                 }
             })
         }
@@ -165,14 +174,15 @@ async fn talk<I, S, B>(
     }
     tokio::select! {
         _ = conn.as_mut() => return,
+        () = waiting.too_long(limits.untaken) => return,
         _ = stop.wait_for(|stop| *stop) => {}
     }
     conn.as_mut().graceful_shutdown();
     let _ = tokio::time::timeout(patience, conn).await;
 }
 
-fn builder(limits: Limits) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn builder(limits: Limits) -> auto::Builder<Guarded> {
+    let mut builder = auto::Builder::new(Guarded);
     builder
         .http1()
         .timer(TokioTimer::new())
@@ -189,17 +199,35 @@ fn builder(limits: Limits) -> auto::Builder<TokioExecutor> {
     builder
 }
 
+/// Where HTTP/2 does each request: a bug that one meets is its own.
+#[derive(Clone)]
+struct Guarded;
+
+impl<F> Executor<F> for Guarded
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, request: F) {
+        tokio::spawn(async move { drop(guard::bit_by_bit(request).await) });
+    }
+}
+
 /// Who comes in here.
 #[derive(Clone)]
 struct Door {
     caller: Result<Caller, CallerError>,
-    /// Only requests to a name of this very host. A web page that a user of this host looks at can have its own name
-    /// resolved to loopback, and would then be as good as that user.
+    /// Plain TCP: only requests to a name of this very host, and none of a web page's. A page that a user of this host looks at
+    /// can have its own name resolved to loopback, or send to loopback what it likes without reading the answer; it would
+    /// be as good as that user. Browsers say so in `Origin` with whatever can change something; nobody else does.
     local_names: bool,
 }
 
 impl Door {
     fn who(&self, request: &Request<Incoming>) -> Result<Caller, String> {
+        if self.local_names && request.headers().contains_key(ORIGIN) {
+            return Err("a web page may ask nothing here: the request has an Origin".to_owned());
+        }
         let named = request.uri().authority().map(|authority| authority.as_str());
         let named = named.or_else(|| request.headers().get(HOST)?.to_str().ok());
         match named {

@@ -2,6 +2,7 @@
 
 mod renewed;
 mod secure;
+mod untaken;
 
 use std::convert::Infallible;
 use std::fs;
@@ -41,6 +42,7 @@ impl Server {
         let service = tower::service_fn(move |request: Request<Incoming>| {
             let (wait, came) = (wait.clone(), came.clone());
             async move {
+                assert_ne!(request.uri().path(), "/bug");
                 if request.uri().path() == "/slow" {
                     came.notify_one();
                     wait.notified().await;
@@ -176,6 +178,23 @@ async fn who_says_nothing_is_sent_away() {
     server.end().await;
 }
 
+/// Also one outside of the API, which answers 500 for its own.
+#[tokio::test]
+async fn a_bug_costs_its_connection_and_no_other() {
+    let mut listener = Server::bind("127.0.0.1:0").await.expect("bound");
+    listener.limits.connections = 1;
+    let server = Server::start(listener);
+    for _ in 0..3 {
+        let answer = ask(TcpStream::connect(server.at()).await.expect("connected"), "/bug").await;
+        assert_eq!(answer, "");
+    }
+    // Its place is free.
+    assert!(
+        ask(TcpStream::connect(server.at()).await.expect("connected"), "/").await.ends_with("Everything")
+    );
+    server.end().await;
+}
+
 /// A watch over HTTP/1.1 is one long answer: only who is idle between two requests is sent away.
 #[tokio::test]
 async fn an_idle_connection_is_closed_and_a_long_answer_is_not() {
@@ -243,6 +262,19 @@ async fn plain_tcp_answers_to_names_of_this_host_only() {
         let answer = ask_by(name, stream, "/").await;
         let expected = if in_ { "HTTP/1.1 200 OK" } else { "HTTP/1.1 403 Forbidden" };
         assert!(answer.starts_with(expected), "{name:?}: {answer}");
+    }
+    server.end().await;
+}
+
+/// Without any name of its own: a page of whatever site may send to loopback, and can't read the answer. It need not.
+#[tokio::test]
+async fn a_web_page_gets_nowhere_over_plain_tcp() {
+    let server = Server::start(Server::bind("127.0.0.1:0").await.expect("bound"));
+    for origin in ["https://evil.example.org", "null", "http://localhost:8080"] {
+        let path = format!("/ HTTP/1.1\r\nOrigin: {origin}\r\nX-Rest:");
+        let answer = ask(TcpStream::connect(server.at()).await.expect("connected"), &path).await;
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden"), "{origin}: {answer}");
+        assert!(answer.contains("a web page may ask nothing here"), "{answer}");
     }
     server.end().await;
 }

@@ -8,6 +8,18 @@ const KEYED: [(&str, &str); 3] = [("conditions", "type"), ("addresses", "type"),
 /// Lists of plain values that are merged: a patch adds to them.
 const SETS: [&str; 1] = ["finalizers"];
 
+/// How many items a list and a patch of it may make of each other, multiplied: each is looked for among the others. No Node has
+/// a hundred conditions.
+const PAIRS: usize = 4 << 20;
+
+/// Whether a list and what a patch says of it can be held against each other.
+fn affordable(name: &str, list: usize, items: usize) -> Result<(), String> {
+    match list.saturating_mul(items) > PAIRS {
+        true => Err(format!("{name}: {items} items are too many for a list of {list}")),
+        false => Ok(()),
+    }
+}
+
 /// Merges a patch into an object.
 pub(super) fn merge(object: &mut Value, patch: &Value) -> Result<(), String> {
     let (Value::Object(object), Value::Object(patch)) = (&mut *object, patch) else {
@@ -26,12 +38,14 @@ pub(super) fn merge(object: &mut Value, patch: &Value) -> Result<(), String> {
         _ => {}
     }
     if let Some(kept) = patch.get("$retainKeys").and_then(Value::as_array) {
+        affordable("$retainKeys", object.len(), kept.len())?;
         object.retain(|name, _| kept.iter().any(|kept| kept.as_str() == Some(name.as_str())));
     }
     for (name, change) in patch {
         if let Some(list) = name.strip_prefix("$deleteFromPrimitiveList/") {
             let gone = change.as_array().map(Vec::as_slice).unwrap_or_default();
             if let Some(list) = object.get_mut(list).and_then(Value::as_array_mut) {
+                affordable(name, list.len(), gone.len())?;
                 list.retain(|item| !gone.contains(item));
             }
         } else if !name.starts_with('$') {
@@ -41,6 +55,8 @@ pub(super) fn merge(object: &mut Value, patch: &Value) -> Result<(), String> {
     for (name, order) in patch {
         if let Some(list) = name.strip_prefix("$setElementOrder/") {
             let order = order.as_array().map(Vec::as_slice).unwrap_or_default();
+            let length = object.get(list).and_then(Value::as_array).map_or(0, Vec::len);
+            affordable(list, length, order.len())?;
             sort(object.get_mut(list), order, list);
         }
     }
@@ -53,7 +69,7 @@ fn sort(list: Option<&mut Value>, order: &[Value], name: &str) {
     let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
     let place = |item: &Value| order.iter().position(|named| id(named) == id(item)).unwrap_or(order.len());
     if let Some(list) = list.and_then(Value::as_array_mut) {
-        list.sort_by_key(place);
+        list.sort_by_cached_key(place);
     }
 }
 
@@ -80,6 +96,7 @@ fn field(object: &mut Map<String, Value>, name: &str, change: &Value) -> Result<
         (Value::Array(items), None) if SETS.contains(&name) => {
             let list = object.entry(name).or_insert_with(|| Value::Array(Vec::new()));
             if let Some(list) = list.as_array_mut() {
+                affordable(name, list.len(), items.len())?;
                 let fresh: Vec<Value> = items.iter().filter(|item| !list.contains(item)).cloned().collect();
                 list.splice(0..0, fresh);
             }
@@ -97,6 +114,7 @@ fn keyed(list: &mut Vec<Value>, items: &[Value], key: &str, name: &str) -> Resul
         *list = items.iter().filter(|item| !replaces(item)).cloned().collect();
         return Ok(());
     }
+    affordable(name, list.len(), items.len())?;
     let mut fresh = Vec::new();
     for item in items {
         let Some(id) = item.get(key) else {

@@ -1,9 +1,8 @@
 //! Copies of a store, and the way back.
 //!
-//! A backup is a store's file with every object and no log. It is made under another name and renamed when it is whole,
-//! so a file of the name given is a whole one. Restoring is for a store that nobody has open.
+//! A backup is a store's file with every object and no log, made whole or not at all (`file`). Restoring is for a store that
+//! nobody has open. Must never put in its place what is not a backup, nor take away what it replaces.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +11,10 @@ use crds::names::annotation::HOLD;
 use serde_json::json;
 
 use super::disk::{Disk, DiskError, FILE};
+use super::file::{self, Restoring};
 use super::lock::{Lock, LockError};
 use super::object::{Object, What};
+use super::state::State;
 use crate::embedded::resource::Table;
 
 /// A restored store counts from here on above whatever it can have counted to since the backup, where the store that it
@@ -31,8 +32,23 @@ pub enum BackupError {
     Exists { path: PathBuf },
     #[error("there is no backup {}", .path.display())]
     Missing { path: PathBuf },
+    #[error("{} has nothing in it: no server that ever ran has such a backup", .path.display())]
+    Empty { path: PathBuf },
+    #[error(
+        "the store {} is there and can't be read, so it can't be told how far its revisions went; --force replaces it all the same, and keeps it aside",
+        .path.display()
+    )]
+    Unreadable { path: PathBuf, source: DiskError },
     #[error("put {} in its place", .path.display())]
     Place { path: PathBuf, source: std::io::Error },
+}
+
+/// What became of a restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    pub copied: Copied,
+    /// Where the store is that was replaced, if there was one.
+    pub kept: Option<PathBuf>,
 }
 
 /// What a backup or a restored store holds.
@@ -56,7 +72,7 @@ pub(super) fn write(objects: &[Arc<Object>], revision: u64, to: &Path) -> Result
     if to.exists() {
         return Err(BackupError::Exists { path: to.to_owned() });
     }
-    make(objects, revision, to)?;
+    file::make(to, objects, revision)?;
     Ok(Copied { objects: objects.len() as u64, revision, held: Held::default() })
 }
 
@@ -72,36 +88,37 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Copied, BackupError> {
     write(&objects, state.revision, to)
 }
 
-/// Replaces the store in a directory with a backup. Its revisions go on above those of both.
+/// Replaces the store in a directory with a backup. Its revisions go on above those of both. What was there before stays
+/// beside it; where that can't be read, only with `force`.
 ///
 /// The store goes back in time, and hosts don't: they may hold addresses that the backup knows nothing of. So every pool is
 /// on hold from its first moment, in the same write: rule 6 of the claim protocol must not hang on somebody's memory.
 /// So is every slice: it is a ledger of its own, which the pool's hold says nothing of. A slice that was made since is
 /// covered by its pool's hold: while that lasts nobody may make one.
-pub fn restore(from: &Path, dir: &Path) -> Result<Copied, BackupError> {
+pub fn restore(from: &Path, dir: &Path, force: bool) -> Result<Restored, BackupError> {
     if !from.exists() {
         return Err(BackupError::Missing { path: from.to_owned() });
     }
     let _lock = Lock::take(dir)?;
-    // Opening may repair, which writes: the backup itself stays as it is.
     let path = dir.join(FILE);
-    let copy = path.with_extension("restoring");
-    let failed = |source| BackupError::Place { path: copy.clone(), source };
-    std::fs::copy(from, &copy).map_err(failed)?;
-    let read = Disk::open_file(&copy).and_then(|mut disk| disk.load());
-    let state = read.map_err(|error| {
-        let _ = std::fs::remove_file(&copy);
-        named(error, from)
-    })?;
-    let before = if path.exists() {
-        Disk::open(dir).and_then(|mut disk| disk.revision()).unwrap_or_default()
-    } else {
-        0
+    let failed = |source| BackupError::Place { path: path.clone(), source };
+    let state = read(from, dir)?;
+    let there = path.try_exists().map_err(failed)?;
+    let before = match Disk::open_file(&path).and_then(|mut disk| disk.revision()) {
+        _ if !there => 0,
+        Ok(revision) => revision,
+        Err(_) if force => 0,
+        Err(source) => return Err(BackupError::Unreadable { path, source }),
     };
-    let mut revision = state.revision.max(before) + LEAP;
+    let counted = state.objects().count() as u64;
+    let revision = state.revision.max(before).checked_add(LEAP).filter(|from| *from < u64::MAX - counted);
+    let mut revision = revision.ok_or_else(|| DiskError::Foreign {
+        path: from.to_owned(),
+        why: "its revision leaves none to come".to_owned(),
+    })?;
     let mut held = Held::default();
     let (pools, slices) = (Table::of(GROUP, "nodeippools"), Table::of(GROUP, "nodeipslices"));
-    let keep = |object: &Arc<Object>| {
+    let hold = |object: &Arc<Object>| {
         let table = Some(object.key.table);
         if table == pools {
             held.pools += 1;
@@ -113,10 +130,29 @@ pub fn restore(from: &Path, dir: &Path) -> Result<Copied, BackupError> {
         revision += 1;
         Arc::new(on_hold(object, revision))
     };
-    let objects: Vec<Arc<Object>> = state.objects().map(keep).collect();
-    std::fs::remove_file(&copy).map_err(failed)?;
-    make(&objects, revision, &path)?;
-    Ok(Copied { objects: objects.len() as u64, revision, held })
+    let objects: Vec<Arc<Object>> = state.objects().map(hold).collect();
+    let kept = if there { Some(file::keep(&path).map_err(failed)?) } else { None };
+    if let Err(error) = file::make(&path, &objects, revision) {
+        // The store is where it was: its second name is of no use.
+        kept.map(std::fs::remove_file);
+        return Err(error.into());
+    }
+    Ok(Restored { copied: Copied { objects: counted, revision, held }, kept })
+}
+
+/// What a backup holds: of a copy, since opening may repair, which writes, and the backup itself stays as it is.
+fn read(from: &Path, dir: &Path) -> Result<State, BackupError> {
+    let told = |error| named(error, from);
+    file::check_length(from)?;
+    let copy =
+        Restoring::of(from, dir).map_err(|source| BackupError::Place { path: dir.join(FILE), source })?;
+    let mut disk = Disk::open_file(copy.path()).map_err(told)?;
+    disk.check().map_err(told)?;
+    let state = disk.load().map_err(told)?;
+    if state.objects().next().is_none() {
+        return Err(BackupError::Empty { path: from.to_owned() });
+    }
+    Ok(state)
 }
 
 /// A ledger that gives nothing until hosts have said what they hold.
@@ -138,33 +174,10 @@ fn named(error: DiskError, from: &Path) -> DiskError {
     let path = from.to_owned();
     match error {
         DiskError::Open { source, .. } => DiskError::Open { path, source },
+        DiskError::Make { source, .. } => DiskError::Make { path, source },
         DiskError::Foreign { why, .. } => DiskError::Foreign { path, why },
         DiskError::Newer { found, .. } => DiskError::Newer { path, found },
         DiskError::Read { source, .. } => DiskError::Read { path, source },
         DiskError::Write { source, .. } => DiskError::Write { path, source },
     }
-}
-
-/// Makes a whole store's file, beside its place and then in it.
-fn make(objects: &[Arc<Object>], revision: u64, to: &Path) -> Result<(), BackupError> {
-    let mut partial = to.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = PathBuf::from(partial);
-    let failed = |source| BackupError::Place { path: to.to_owned(), source };
-    match std::fs::remove_file(&partial) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
-        _ => {}
-    }
-    let made = Disk::open_file(&partial).and_then(|mut disk| {
-        disk.fill(objects, revision)?;
-        disk.count()
-    });
-    if let Err(error) = made {
-        let _ = std::fs::remove_file(&partial);
-        return Err(error.into());
-    }
-    File::open(&partial).and_then(|file| file.sync_all()).map_err(failed)?;
-    std::fs::rename(&partial, to).map_err(failed)?;
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)
 }

@@ -10,12 +10,14 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, Durability, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
+use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
 
+use super::file;
 use super::object::{Facts, Key, Object, What};
 use super::state::{Before, Event, State};
 use super::transaction::Batch;
+use crate::embedded::guard;
 
 /// What this program writes, and the newest that it can read.
 pub(super) const FORMAT: u64 = 1;
@@ -35,6 +37,8 @@ pub enum DiskError {
     Open { path: PathBuf, source: Box<redb::Error> },
     #[error("{} is not a store of berth's: {why}", .path.display())]
     Foreign { path: PathBuf, why: String },
+    #[error("make the store {}", .path.display())]
+    Make { path: PathBuf, source: Box<redb::Error> },
     #[error("{} was made by a newer berth: format {found}, this one knows {FORMAT}; use the newer berth, or restore a backup of before", .path.display())]
     Newer { path: PathBuf, found: u64 },
     #[error("read the store {}", .path.display())]
@@ -47,12 +51,13 @@ impl DiskError {
     /// What the disk said, in a few words and without paths.
     pub(super) fn said(&self) -> String {
         match self {
-            Self::Open { source, .. } | Self::Read { source, .. } | Self::Write { source, .. } => {
-                match &**source {
-                    redb::Error::Io(error) => error.to_string(),
-                    other => other.to_string(),
-                }
-            }
+            Self::Open { source, .. }
+            | Self::Make { source, .. }
+            | Self::Read { source, .. }
+            | Self::Write { source, .. } => match &**source {
+                redb::Error::Io(error) => error.to_string(),
+                other => other.to_string(),
+            },
             Self::Foreign { why, .. } => why.clone(),
             Self::Newer { found, .. } => format!("format {found}"),
         }
@@ -68,35 +73,41 @@ pub(super) struct Disk {
 impl Disk {
     /// Opens the store in a directory, or makes one.
     pub(super) fn open(dir: &Path) -> Result<Self, DiskError> {
-        let disk = Self::open_file(&dir.join(FILE))?;
-        // The names too: what is acknowledged must be found again.
-        for folder in [Some(dir), dir.parent().filter(|folder| !folder.as_os_str().is_empty())] {
-            let synced = folder.map_or(Ok(()), |folder| File::open(folder)?.sync_all());
-            synced.map_err(|error| DiskError::Open {
-                path: dir.to_owned(),
-                source: Box::new(redb::Error::Io(error)),
-            })?;
+        let path = dir.join(FILE);
+        let failed = |error: std::io::Error| DiskError::Open {
+            path: dir.to_owned(),
+            source: Box::new(redb::Error::Io(error)),
+        };
+        if !path.try_exists().map_err(failed)? {
+            file::make(&path, &[], 0)?;
         }
+        let disk = Self::open_file(&path)?;
+        // The directory's own name too.
+        file::sync_folder(dir).map_err(failed)?;
         Ok(disk)
     }
 
+    /// Opens a file that is there.
     pub(super) fn open_file(path: &Path) -> Result<Self, DiskError> {
-        let mut disk = Self { path: path.to_owned(), database: None };
-        let database = disk.database()?;
-        let fresh =
-            database.begin_read().map_err(redb::Error::from).and_then(|read| Ok(read.list_tables()?.count()));
-        let fresh = fresh.map_err(|source| disk.unreadable(source))? == 0;
-        if fresh {
-            disk.begin()?;
-        }
-        disk.check_format()?;
-        Ok(disk)
+        file::check_length(path)?;
+        reading(path, || {
+            let mut disk = Self { path: path.to_owned(), database: None };
+            disk.check_format()?;
+            Ok(disk)
+        })
     }
 
-    /// The open database: opened first where it isn't.
+    /// Makes a store of a new and empty file.
+    pub(super) fn create(path: &Path, file: File) -> Result<Self, DiskError> {
+        let created = builder().create_file(file);
+        let created = created.map_err(|error| open_error(path, error))?;
+        Ok(Self { path: path.to_owned(), database: Some(created) })
+    }
+
+    /// The open database: opened first where it isn't. Never made: a file that vanished is an error, not a new beginning.
     fn database(&mut self) -> Result<&Database, DiskError> {
         if self.database.is_none() {
-            let opened = Database::builder().set_cache_size(CACHE).create(&self.path);
+            let opened = builder().open(&self.path);
             let opened = opened.map_err(|error| open_error(&self.path, error))?;
             self.database = Some(opened);
         }
@@ -105,17 +116,22 @@ impl Disk {
             .ok_or_else(|| DiskError::Foreign { path: self.path.clone(), why: "it is closed".to_owned() })
     }
 
-    fn unreadable(&self, source: redb::Error) -> DiskError {
-        DiskError::Read { path: self.path.clone(), source: Box::new(source) }
+    /// Holds every page of the file against its checksum.
+    pub(super) fn check(&mut self) -> Result<(), DiskError> {
+        let path = self.path.clone();
+        self.database()?;
+        let Some(database) = &mut self.database else { return Ok(()) };
+        reading(&path, || match database.check_integrity() {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                Err(DiskError::Foreign { path: path.clone(), why: "its checksums are wrong".to_owned() })
+            }
+            Err(error) => Err(open_error(&path, error)),
+        })
     }
 
-    fn begin(&mut self) -> Result<(), DiskError> {
-        self.write(|write| {
-            write.open_table(META)?.insert("format", FORMAT)?;
-            write.open_table(OBJECTS)?;
-            write.open_table(LOG)?;
-            Ok(())
-        })
+    fn unreadable(&self, source: redb::Error) -> DiskError {
+        DiskError::Read { path: self.path.clone(), source: Box::new(source) }
     }
 
     fn check_format(&mut self) -> Result<(), DiskError> {
@@ -261,37 +277,44 @@ impl Disk {
             }
             Ok(None)
         };
-        let unread = read_all(&mut state)
-            .map_err(|source| DiskError::Read { path: path.clone(), source: Box::new(source) })?;
+        let unread = reading(&path, || {
+            let read = read_all(&mut state);
+            read.map_err(|source| DiskError::Read { path: path.clone(), source: Box::new(source) })
+        })?;
         match unread {
             Some(what) => Err(foreign(format!("it can't read {what}"))),
             None => Ok(state),
         }
     }
 
-    /// Makes this file, which is new, hold these objects and no log, at a revision.
+    /// Makes this file, which is new, a store of these objects and no log, at a revision.
     pub(super) fn fill(&mut self, objects: &[Arc<Object>], revision: u64) -> Result<(), DiskError> {
         self.write(|write| {
             let mut table = write.open_table(OBJECTS)?;
-            table.retain(|_, _| false)?;
             for object in objects {
                 table.insert(object.key.path().as_str(), &*object.text())?;
             }
-            write.open_table(LOG)?.retain(|_, _| false)?;
+            write.open_table(LOG)?;
             let mut meta = write.open_table(META)?;
+            meta.insert("format", FORMAT)?;
             meta.insert("revision", revision)?;
             meta.insert("forgotten", revision)?;
             Ok(())
         })
     }
+}
 
-    /// How many objects there are.
-    pub(super) fn count(&mut self) -> Result<u64, DiskError> {
-        let path = self.path.clone();
-        let database = self.database()?;
-        let read = || -> Result<u64, redb::Error> { Ok(database.begin_read()?.open_table(OBJECTS)?.len()?) };
-        read().map_err(|source| DiskError::Read { path, source: Box::new(source) })
-    }
+fn builder() -> redb::Builder {
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE);
+    builder
+}
+
+/// Reads a file that may be damaged: redb panics where it finds what it never wrote.
+fn reading<T>(path: &Path, read: impl FnOnce() -> Result<T, DiskError>) -> Result<T, DiskError> {
+    let damaged =
+        |why: String| DiskError::Foreign { path: path.to_owned(), why: format!("it is damaged: {why}") };
+    guard::reading(read).unwrap_or_else(|why| Err(damaged(why)))
 }
 
 fn open_error(path: &Path, error: redb::DatabaseError) -> DiskError {

@@ -45,7 +45,7 @@ impl Reserve {
         }
         // Asked first: filling the disk to the brim in order to see that it is full would take others' last room.
         let free = nix::sys::statvfs::statvfs(self.path.parent().unwrap_or(&self.path))?;
-        if free.blocks_available() * free.fragment_size() < 2 * SIZE as u64 {
+        if free.blocks_available().saturating_mul(free.fragment_size()) < 2 * SIZE as u64 {
             return Err(std::io::ErrorKind::StorageFull.into());
         }
         let mut file = File::create(&self.path)?;

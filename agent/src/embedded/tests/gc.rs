@@ -87,6 +87,23 @@ async fn an_owner_can_go_last_or_leave_its_dependents() {
 }
 
 #[tokio::test]
+async fn an_owner_that_goes_last_takes_nothing_of_anothers() {
+    let api = Api::in_memory();
+    let (a, b) = (make(&api, node("a")).await, make(&api, node("b")).await);
+    make(&api, owned("shared", &[("a", &a), ("b", &b)], true)).await;
+    make(&api, owned("child", &[("a", &a)], true)).await;
+    let foreground = Some(json!({"propagationPolicy": "Foreground"}));
+    ask(&api, "DELETE", &format!("{NODES}/a"), foreground.clone()).await;
+    assert_eq!(names(&api).await, ["b", "shared"]);
+    let (_, shared) = ask(&api, "GET", &format!("{NODES}/shared"), None).await;
+    assert!(shared["metadata"].get("deletionTimestamp").is_none(), "{shared}");
+    let owners = shared["metadata"]["ownerReferences"].as_array().unwrap();
+    assert_eq!((owners.len(), &owners[0]["uid"]), (1, &json!(b)));
+    ask(&api, "DELETE", &format!("{NODES}/b"), foreground).await;
+    assert!(names(&api).await.is_empty());
+}
+
+#[tokio::test]
 async fn what_comes_after_its_owner_went_goes_too() {
     let api = Api::in_memory();
     let a = make(&api, node("a")).await;

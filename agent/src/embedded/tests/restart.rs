@@ -1,6 +1,6 @@
 use super::watching::Lines;
 use super::*;
-use crate::embedded::store::{self, BackupError, DiskError, Held, LockError};
+use crate::embedded::store::{self, BackupError, DiskError, Held, LockError, Restored};
 
 const SLICES: &str = "/apis/nmstate.io/v1/nodeipslices";
 
@@ -80,7 +80,7 @@ fn a_second_server_is_refused_and_told_who_has_it() {
     let OpenError::Lock(LockError::Busy { pid, .. }) = &refused else { panic!("{refused:?}") };
     assert_eq!(*pid, Some(std::process::id()));
     assert!(refused.to_string().contains(&format!("(pid {})", std::process::id())), "{refused}");
-    let refused = store::restore(&folder.path().join("none"), folder.path()).unwrap_err();
+    let refused = store::restore(&folder.path().join("none"), folder.path(), false).unwrap_err();
     assert!(matches!(refused, BackupError::Missing { .. }), "{refused}");
     let refused = store::backup(folder.path(), &folder.path().join("copy")).unwrap_err();
     assert!(matches!(refused, BackupError::Lock(LockError::Busy { .. })), "{refused}");
@@ -103,7 +103,7 @@ fn a_newer_store_and_a_foreign_file_are_refused() {
     std::fs::write(&file, b"something else entirely, long enough to be looked at").unwrap();
     let refused = Api::open(folder.path()).err().unwrap();
     assert!(matches!(refused, OpenError::Disk(DiskError::Foreign { .. })), "{refused:?}");
-    let refused = store::restore(&file, Folder::new().path()).unwrap_err();
+    let refused = store::restore(&file, Folder::new().path(), false).unwrap_err();
     assert!(matches!(refused, BackupError::Disk(DiskError::Foreign { .. })), "{refused:?}");
 }
 
@@ -127,9 +127,10 @@ async fn a_backup_is_of_one_moment_and_revisions_never_go_back() {
     let revision = api.store().read().revision;
     drop(api);
 
-    let restored = store::restore(&copy, folder.path()).unwrap();
-    assert!(restored.revision > revision);
-    assert_eq!(restored.held, Held { pools: 1, slices: 1 });
+    let Restored { copied, kept } = store::restore(&copy, folder.path(), false).unwrap();
+    assert!(copied.revision > revision);
+    assert_eq!(copied.held, Held { pools: 1, slices: 1 });
+    assert_eq!(kept, Some(folder.path().join("store.redb.before-restore")));
     let api = Api::open(folder.path()).unwrap();
     assert_eq!(listed(&api, NODES).await, nodes);
     // Rule 6: neither ledger gives anything before hosts have said what they hold.
@@ -148,6 +149,7 @@ async fn a_backup_is_of_one_moment_and_revisions_never_go_back() {
     assert_eq!(line["object"]["code"], 410);
     drop(api);
     store::backup(folder.path(), &other.path().join("offline")).unwrap();
-    store::restore(&other.path().join("offline"), &other.path().join("new")).unwrap();
+    let restored = store::restore(&other.path().join("offline"), &other.path().join("new"), false).unwrap();
+    assert_eq!(restored.kept, None);
     assert_eq!(listed(&Api::open(&other.path().join("new")).unwrap(), NODES).await, nodes);
 }

@@ -161,6 +161,16 @@ async fn watches_end_when_the_api_stops_or_is_gone_and_at_their_time() {
 }
 
 #[tokio::test]
+async fn a_watch_may_be_asked_for_longer_than_any_clock_counts() {
+    let api = Api::in_memory();
+    ask(&api, "POST", NODES, Some(node("n"))).await;
+    for seconds in [i64::MAX, i64::MAX / 1_000_000_000, 1 << 40] {
+        let mut lines = Lines::of(&api, &format!("{NODES}?watch=1&timeoutSeconds={seconds}")).await;
+        assert_eq!(lines.told().await, "ADDED n", "{seconds}");
+    }
+}
+
+#[tokio::test]
 async fn a_bookmark_comes_before_the_end() {
     let api = Api::in_memory();
     ask(&api, "POST", POOLS, Some(pool("p"))).await;

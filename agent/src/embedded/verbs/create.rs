@@ -22,15 +22,24 @@ const TRIES: usize = 8;
 
 /// A request that is to become a new object.
 pub(super) struct New {
-    pub(super) target: Target,
-    pub(super) value: Value,
-    pub(super) dry_run: bool,
+    target: Target,
+    value: Value,
+    dry_run: bool,
     /// What it becomes, where that was found before the writer was asked.
-    pub(super) ready: Option<Ready>,
+    ready: Option<Ready>,
+}
+
+impl New {
+    /// Finds what it becomes. What is refused here is refused once more inside the writer, in its turn after what is asked of
+    /// the store.
+    pub(super) fn of(target: Target, value: Value, dry_run: bool) -> Self {
+        let ready = ready(&target, value.clone(), Timestamp::now()).ok();
+        Self { target, value, dry_run, ready }
+    }
 }
 
 /// A new object as it is to be stored, and its text.
-pub(super) struct Ready {
+struct Ready {
     key: Key,
     value: Value,
     draft: Draft,
@@ -51,9 +60,7 @@ impl Call {
 
         let call = Arc::new(self);
         let inside = call.clone();
-        // What is refused here is refused once more inside, in its turn after what is asked of the store.
-        let ready = ready(&call.target, value.clone(), Timestamp::now()).ok();
-        let new = New { target: call.target.clone(), value, dry_run, ready };
+        let new = New::of(call.target.clone(), value, dry_run);
         let created = call.inner.store.write(move |tx| inside.insert(tx, new)).await?;
         Ok(call.object(StatusCode::CREATED, &created, &warnings))
     }

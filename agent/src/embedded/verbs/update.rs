@@ -17,6 +17,13 @@ use crate::embedded::status::{Cause, Status};
 use crate::embedded::store::{Draft, Object, Transaction, What};
 use crate::embedded::{body, gc, shape};
 
+#[cfg(test)]
+mod tests;
+
+/// How often an object may be found changed, by a deletion or what follows from one, before whoever wants to change it has to
+/// come again.
+const TRIES: usize = 8;
+
 /// What became of an update.
 struct Updated {
     object: Arc<Object>,
@@ -37,6 +44,12 @@ struct Change {
     draft: Option<Draft>,
     /// It waited only for its finalizers, and has none any more.
     goes: bool,
+}
+
+/// What the writer is asked for.
+enum Ready {
+    Change(Change),
+    New(New, Vec<String>),
 }
 
 impl Call {
@@ -73,9 +86,9 @@ impl Call {
         self.change(Verb::Patch, dry_run, Box::new(make), None).await
     }
 
-    /// Changes an object. What it becomes is found here, beside other requests, as far as it is not being changed by another
-    /// just now; the writer then only looks whether it still is what it was, and finds it again if not. So many writes of
-    /// many objects share the processor's cores, and many of one object cost no more than one after the other.
+    /// Changes an object. What it becomes is found here, beside other requests and never by the writer, which everybody waits
+    /// for: it only looks whether the object still is what it was, and hands it back if not. Those who change one object do
+    /// so in turn, so that is rare.
     ///
     /// `nothing` is what is made where there is nothing yet, of kinds that are made so.
     async fn change(
@@ -87,23 +100,33 @@ impl Call {
     ) -> Result<Response<Answer>, Status> {
         let key = self.key();
         let call = Arc::new(self);
-        let inside = call.clone();
-        let (_flight, alone) = call.inner.store.enter(&key);
-        let old = if alone { call.inner.store.read().get(&key).cloned() } else { None };
-        // A refusal is about what is committed: it is an answer.
-        let ready = old.map(|old| call.prepare(&old, &make, dry_run)).transpose()?;
-        let write = move |tx: &mut Transaction<'_>| match (tx.get(&key), nothing) {
-            (None, Some((value, warnings))) => inside.update_of_nothing(tx, value, dry_run, warnings),
-            (None, None) => Err(Status::not_found(inside.target.resource, &key.name)),
-            (Some(old), _) => {
-                let ready = ready.filter(|ready| ready.old.revision == old.revision);
-                let change = ready.map_or_else(|| inside.prepare(&old, &make, dry_run), Ok)?;
-                inside.replace(tx, change, dry_run, verb)
+        let _turn = call.inner.store.turn(&key).await;
+        for _ in 0..TRIES {
+            let old = call.inner.store.read().get(&key).cloned();
+            // A refusal is about what is committed: it is an answer.
+            let ready = match (old, &nothing) {
+                (Some(old), _) => Ready::Change(call.prepare(&old, &make, dry_run)?),
+                (None, Some((value, warnings))) => {
+                    Ready::New(call.of_nothing(value.clone(), dry_run)?, warnings.clone())
+                }
+                (None, None) => return Err(Status::not_found(call.target.resource, &key.name)),
+            };
+            let (inside, key) = (call.clone(), key.clone());
+            let write = move |tx: &mut Transaction<'_>| match (tx.get(&key), ready) {
+                (None, Ready::New(new, warnings)) => {
+                    Ok(Some(Updated { object: inside.insert(tx, new)?, created: true, warnings }))
+                }
+                (Some(now), Ready::Change(change)) if now.revision == change.old.revision => {
+                    inside.replace(tx, change, dry_run, verb).map(Some)
+                }
+                _ => Ok(None),
+            };
+            if let Some(updated) = call.inner.store.write(write).await? {
+                let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
+                return Ok(call.object(code, &updated.object, &updated.warnings));
             }
-        };
-        let updated = call.inner.store.write(write).await?;
-        let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
-        Ok(call.object(code, &updated.object, &updated.warnings))
+        }
+        Err(Status::stale(call.target.resource, &key.name))
     }
 
     /// Finds what an object is to become, as far as a client may say. Nothing but the object is looked at.
@@ -150,25 +173,16 @@ impl Call {
     }
 
     /// An update of what isn't there: Events and Leases are made by it, as kube-apiserver has it.
-    fn update_of_nothing(
-        &self,
-        tx: &mut Transaction<'_>,
-        mut value: Value,
-        dry_run: bool,
-        warnings: Vec<String>,
-    ) -> Result<Updated, Status> {
+    fn of_nothing(&self, mut value: Value, dry_run: bool) -> Result<New, Status> {
         let resource = self.target.resource;
         let name = self.target.name.as_deref().unwrap_or_default();
         let made_so = matches!(resource.form, Form::Lease | Form::CoreEvent | Form::NewEvent);
-        if !made_so || value["metadata"].get("uid").is_some() {
-            return Err(Status::not_found(resource, name));
-        }
-        if value["metadata"].get("resourceVersion").is_some() {
+        let metadata = &value["metadata"];
+        if !made_so || metadata.get("uid").is_some() || metadata.get("resourceVersion").is_some() {
             return Err(Status::not_found(resource, name));
         }
         value["metadata"]["name"] = name.into();
-        let new = New { target: self.target.clone(), value, dry_run, ready: None };
-        Ok(Updated { object: self.insert(tx, new)?, created: true, warnings })
+        Ok(New::of(self.target.clone(), value, dry_run))
     }
 
     /// The name in a body is that of the path.

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 
 use super::Call;
 use crate::embedded::answer::Answer;
+use crate::embedded::guard;
 use crate::embedded::query::{Match, list_options};
 use crate::embedded::resource::Resource;
 use crate::embedded::selector::Selector;
@@ -29,8 +30,13 @@ use crate::embedded::store::{Before, Event, Key, Object, Shared, What};
 
 /// Lines made at a time: enough that the lock is not taken for each, few enough to be no queue.
 const LINES: usize = 64;
+/// And as much text, whatever the lines are: the object that goes beyond is the last. Of 64 of the largest objects a watcher that
+/// wants tables would else have 100 MiB that are its own.
+const BYTES: usize = 1 << 20;
 /// As kube-apiserver: a watch without a time-out ends after half an hour to an hour, so that not all come again at once.
 const TIMEOUT: (u64, u64) = (1800, 1800);
+/// The longest that a client may ask for, in seconds: what it would have without asking, at most. Clients come again anyway.
+const LONGEST: u64 = TIMEOUT.0 + TIMEOUT.1;
 /// As kube-apiserver: a bookmark shortly before the end, besides those that come by the clock.
 const BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -75,7 +81,7 @@ impl Call {
         let revision = self.query.revision()?;
         check(initial, self.query.revision_match()?)?;
         let timeout = self.query.number("timeoutSeconds")?.filter(|seconds| *seconds > 0);
-        let timeout = timeout.unwrap_or_else(|| TIMEOUT.0 + jitter() % TIMEOUT.1);
+        let timeout = timeout.unwrap_or_else(|| TIMEOUT.0 + jitter() % TIMEOUT.1).min(LONGEST);
         let shared = self.inner.store.shared().clone();
         let committed = shared.subscribe();
         let now = shared.read().revision;
@@ -106,7 +112,7 @@ impl Call {
             columns_sent: false,
         };
         let lines = stream::unfold(watcher, |mut watcher| async move {
-            let line = watcher.next().await?;
+            let line = guard::bit_by_bit(watcher.next()).await.ok().flatten()?;
             Some((Ok::<_, Infallible>(Frame::data(line)), watcher))
         });
         let mut response = Response::new(StreamBody::new(lines).boxed_unsync());
@@ -196,15 +202,22 @@ impl Watcher {
             return self.overtaken(at, state.revision);
         };
         let mut last = None;
-        let chosen = objects.filter(|object| self.selector.matches(&object.key, &object.facts));
-        let chosen: Vec<Arc<Object>> = chosen.take(LINES).collect();
+        let (mut chosen, mut bytes, mut whole): (Vec<Arc<Object>>, _, _) = (Vec::new(), 0, true);
+        for object in objects.filter(|object| self.selector.matches(&object.key, &object.facts)) {
+            if chosen.len() == LINES || bytes >= BYTES {
+                whole = false;
+                break;
+            }
+            bytes += object.size();
+            chosen.push(object);
+        }
         drop(state);
         for object in &chosen {
             let line = self.line(What::Added, object);
             self.lines.push_back(line);
             last = Some(object.key.clone());
         }
-        if chosen.len() == LINES {
+        if !whole {
             self.phase = Phase::Initial { at, after: last };
             return;
         }
@@ -225,17 +238,19 @@ impl Watcher {
             return self.overtaken(self.position, state.revision);
         };
         let mut told: Vec<(What, Event)> = Vec::new();
-        let mut position = state.revision;
+        let (mut last, mut bytes, mut whole) = (self.position, 0, true);
         for event in events {
-            if told.len() == LINES {
+            if told.len() == LINES || bytes >= BYTES {
+                whole = false;
                 break;
             }
-            position = event.object.revision;
-            told.extend(self.told(event).map(|what| (what, event.clone())));
+            last = event.object.revision;
+            if let Some(what) = self.told(event) {
+                bytes += event.object.size();
+                told.push((what, event.clone()));
+            }
         }
-        if told.len() < LINES {
-            position = state.revision;
-        }
+        let position = if whole { state.revision } else { last };
         drop(state);
         self.position = position;
         for (what, event) in told {

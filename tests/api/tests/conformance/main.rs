@@ -146,6 +146,7 @@ suite! {
         all_namespaces_or_one;
     schema:
         unknown_fields_are_pruned_and_warned_about
+        many_warnings_are_cut_short
         unknown_fields_are_refused_when_strict
         unknown_fields_are_ignored_when_asked
         duplicate_fields
@@ -207,5 +208,6 @@ suite! {
         reflector_follows
         watcher_survives_an_old_version
         leases_by_type
-        errors_by_type;
+        errors_by_type
+        the_version_is_one_that_clients_know;
 }

@@ -85,19 +85,26 @@ pub(crate) async fn orphans_stay(s: Server) {
 }
 
 pub(crate) async fn one_of_two_owners_is_not_enough(s: Server) {
-    let (first_path, first) = made_node(&s).await;
-    let (second_path, second) = made_node(&s).await;
-    let shared = dependent(&s, &[&first, &second], false, &[]).await;
-    let alone = dependent(&s, &[&first], false, &[]).await;
-    s.delete(&first_path).await.ok();
-    gone(&s, &alone).await;
-    // The reference to the one that is gone may be taken out; the object stays while the other is there.
-    let left = s.get(&shared).await.ok();
-    assert_eq!(left["metadata"]["deletionTimestamp"], json!(null));
-    let references = left["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
-    assert!(references.iter().any(|owner| owner["uid"] == second["metadata"]["uid"]), "{left}");
-    s.delete(&second_path).await.ok();
-    gone(&s, &shared).await;
+    for policy in ["Background", "Foreground"] {
+        for blocks in [false, true] {
+            let options = json!({"propagationPolicy": policy});
+            let (first_path, first) = made_node(&s).await;
+            let (second_path, second) = made_node(&s).await;
+            let shared = dependent(&s, &[&first, &second], blocks, &[]).await;
+            let alone = dependent(&s, &[&first], blocks, &[]).await;
+            s.delete_with(&first_path, &options).await.ok();
+            gone(&s, &alone).await;
+            gone(&s, &first_path).await;
+            // The reference to the one that is gone may be taken out; the object stays while the other is there.
+            let left = s.get(&shared).await.ok();
+            assert_eq!(left["metadata"]["deletionTimestamp"], json!(null), "{policy}");
+            let references = left["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+            assert!(references.iter().any(|owner| owner["uid"] == second["metadata"]["uid"]), "{left}");
+            s.delete_with(&second_path, &options).await.ok();
+            gone(&s, &shared).await;
+            gone(&s, &second_path).await;
+        }
+    }
 }
 
 pub(crate) async fn an_owner_that_never_was(s: Server) {

@@ -170,3 +170,14 @@ pub(crate) async fn errors_by_type(s: Server) {
         other => panic!("{other:?}"),
     }
 }
+
+/// Clients compare it with their own: the embedded API is to be taken for the server that it is held against.
+pub(crate) async fn the_version_is_one_that_clients_know(s: Server) {
+    let info = s.client().apiserver_version().await.expect("a version");
+    assert_eq!((info.major.as_str(), info.minor.as_str()), ("1", "36"));
+    assert!(info.git_version.starts_with("v1.36."), "{}", info.git_version);
+    assert!(info.platform.starts_with("linux/") && !info.compiler.is_empty(), "{info:?}");
+    for path in ["/version", "/version/"] {
+        assert_eq!(s.get(path).await.ok()["gitVersion"], info.git_version, "{path}");
+    }
+}

@@ -37,6 +37,22 @@ pub(crate) async fn unknown_fields_are_pruned_and_warned_about(s: Server) {
     }
 }
 
+/// Headers have their bounds in every client and proxy.
+pub(crate) async fn many_warnings_are_cut_short(s: Server) {
+    for length in [8, 200] {
+        let mut object = pool(&s.name("pool"));
+        for number in 0..90 {
+            object["spec"][format!("unknown{number:03}{}", "x".repeat(length))] = json!(1);
+        }
+        let answer = s.post(POOLS, &object).await;
+        let warnings = answer.warnings();
+        let told: usize = warnings.iter().map(|warning| warning.chars().count()).sum();
+        assert!(warnings.len() > 10 && told <= 4096, "{} warnings, {told} characters", warnings.len());
+        assert!(warnings.iter().all(|warning| warning.starts_with("unknown field \"spec.unknown")));
+        answer.created();
+    }
+}
+
 pub(crate) async fn unknown_fields_are_refused_when_strict(s: Server) {
     let name = s.name("pool");
     s.post(&format!("{POOLS}?fieldValidation=Strict"), &with_unknown(&name)).await.says(

@@ -15,6 +15,7 @@ fn a_host_writes_what_is_its_own() {
     let allowed = [
         create("nodes", node(HOST)),
         update("nodes", node(HOST), labelled),
+        update("nodes", with(node(HOST), |node| node["metadata"]["finalizers"] = json!([])), node(HOST)),
         update("nodes/status", node(HOST), node(HOST)),
         create("leases", lease("kube-node-lease", HOST)),
         update("leases", lease("kube-node-lease", HOST), lease("kube-node-lease", HOST)),
@@ -57,7 +58,22 @@ fn nodes_leases_and_events_of_others_are_refused() {
     });
     let labels = "host node01 may not change labels under node-restriction.kubernetes.io/";
     let other = lease("kube-node-lease", "node02");
+    let orphaned = with(node(HOST), |node| {
+        let nobody = json!({"apiVersion": "v1", "kind": "Node", "name": "nobody", "uid": "nobody"});
+        node["metadata"]["ownerReferences"] = json!([nobody]);
+    });
+    let held = with(node(HOST), |node| node["metadata"]["finalizers"] = json!(["nmstate.io/mine"]));
+    let (owners, finalizers) = (
+        "host node01 may not change metadata.ownerReferences of its Node",
+        "host node01 may not change metadata.finalizers of its Node",
+    );
     check(vec![
+        (update("nodes", node(HOST), orphaned.clone()), owners),
+        (update("nodes/status", node(HOST), orphaned.clone()), owners),
+        (update("nodes", orphaned.clone(), node(HOST)), owners),
+        (create("nodes", orphaned), owners),
+        (update("nodes", node(HOST), held.clone()), finalizers),
+        (update("nodes", held, node(HOST)), finalizers),
         (create("nodes", node("node02")), "host node01 may not create Node node02, only its own"),
         (
             update("nodes/status", node("node02"), node("node02")),

@@ -141,12 +141,44 @@ fn each_refusal_says_why() {
             "status.allocated must be 3, the number of claims in status.allocations".to_owned(),
         ),
         (
-            |p| p["status"]["available"] = 11.into(),
-            "status.available must be between 0 and status.capacity".to_owned(),
+            |p| p["status"]["available"] = 8.into(),
+            "status.available must be between 0 and 7, what is free in the ranges".to_owned(),
+        ),
+        (
+            |p| p["status"]["available"] = (-1).into(),
+            "status.available must be between 0 and 7, what is free in the ranges".to_owned(),
+        ),
+        (
+            |p| p["status"]["capacity"] = 1_000_000.into(),
+            "status.capacity must be 10, what the ranges have".to_owned(),
+        ),
+        (
+            |p| p["status"]["capacity"] = 7.into(),
+            "status.capacity must be 10, what the ranges have".to_owned(),
         ),
     ];
     for (change, why) in table {
         assert_eq!(refused(&with(claimed("10.0.0.5", 4), change)), why);
+    }
+}
+
+#[test]
+fn what_nobody_gets_a_host_does_not_take() {
+    for (field, value, why) in [
+        ("exclude", json!(["10.0.0.5"]), "10.0.0.5 is given to nobody: range default excludes it"),
+        ("exclude", json!(["10.0.0.4/30"]), "10.0.0.5 is given to nobody: range default excludes it"),
+        ("gateway", json!("10.0.0.5"), "10.0.0.5 is the gateway of range default"),
+    ] {
+        let change_spec = |pool: &mut Value| pool["spec"]["range"][field] = value.clone();
+        let (old, new) = (with(pool(), change_spec), with(claimed("10.0.0.5", 4), change_spec));
+        assert_eq!(change(&old, &new), Err(why.to_owned()), "{value}");
+        // What it has it may give back, also where that was excluded since.
+        let kept = with(old.clone(), |pool| {
+            pool["status"]["sequence"] = 8.into();
+            pool["status"].as_object_mut().expect("a status").shift_remove("capacity");
+            pool["status"].as_object_mut().expect("a status").shift_remove("available");
+        });
+        assert_eq!(change(&old, &kept), Ok(()), "{value}");
     }
 }
 
