@@ -111,6 +111,7 @@ suite! {
         r27_a_restarted_agent_keeps_its_address
         r27_r111_a_start_without_the_api_is_from_the_journal
         rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
+        r27_an_api_that_takes_no_writes_keeps_no_address_off
         what_cannot_be_read_is_not_gone
         a_second_agent_for_one_host_refuses;
     story:

@@ -1,5 +1,8 @@
 //! Agents that start again, with and without the API, on hosts that are still wanted or not.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::json;
 
 use crate::SEEDS;
@@ -97,4 +100,28 @@ pub(crate) async fn a_second_agent_for_one_host_refuses(on: On) {
     let host = field.host("node01", 1).await;
     let second = agent::node::Agent::open(field.client(), host.settings());
     assert!(matches!(second, Err(agent::node::NodeError::Busy { .. })));
+}
+
+/// An API that can be read and not written is no reason to be without an address, at a start or later.
+pub(crate) async fn r27_an_api_that_takes_no_writes_keeps_no_address_off(on: On) {
+    let field = Field::new(on).await;
+    let mut host = field.host("node01", 1).await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let had = host.addresses("eth0");
+    host.stop().await;
+    host.ip("-4 addr flush dev eth0");
+    let full = Arc::new(AtomicBool::new(true));
+    let client = doubles::unwritable(field.client_for(&host).await, full.clone());
+    field.start_with(&mut host, client);
+    host.wait_until("as it was", || host.addresses("eth0") == had).await;
+    host.ip("-4 addr flush dev eth0");
+    host.wait_until("put back", || host.addresses("eth0") == had).await;
+    full.store(false, Ordering::SeqCst);
+    // It catches up.
+    field.annotate_pool("traffic-1", "example.org/news", json!("1")).await;
+    field.policy("two", json!({"desiredState": {"interfaces": []}})).await;
+    field.until_standing(&host, "two", "Available").await;
+    assert_eq!(host.addresses("eth0"), had);
 }

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use hyper::http::Request;
+use hyper::http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
+use serde_json::json;
 use tokio::net::TcpStream;
 
 use super::host::{Host, run};
@@ -60,6 +62,24 @@ pub(crate) fn recorded(client: Client) -> (Client, Arc<Mutex<Vec<String>>>) {
         }
     });
     (client, writes)
+}
+
+/// The API, which takes no writes for as long as this says so: as one whose store is full.
+pub(crate) fn unwritable(client: Client, full: Arc<AtomicBool>) -> Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let client = client.clone();
+        let refused = full.load(Ordering::SeqCst) && request.method() != "GET";
+        async move {
+            if !refused {
+                return client.send(request).await;
+            }
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 500,
+                "reason": "InternalError", "message": "etcdserver: mvcc: database space exceeded"});
+            let answer = Response::builder().status(500).body(Body::from(status.to_string().into_bytes()));
+            Ok(answer.expect("an answer"))
+        }
+    });
+    Client::new(service, "default")
 }
 
 /// What is asked is seen first, and may be changed.
