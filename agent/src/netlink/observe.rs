@@ -8,7 +8,9 @@ mod kept;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use policy::state::{AddressProtocol, Family, IfName, LinkKind, NextHop, Observed, PortVlan, Route, Rule};
+use policy::state::{
+    AddressProtocol, Family, IfName, LinkKind, LinkLocal, NextHop, Observed, PortVlan, Route, Rule,
+};
 
 use super::decode::address::{Probe, SeenAddress};
 use super::decode::kept::{NEXT_HOP_HEADER, SeenKept, read_next_hop};
@@ -224,6 +226,8 @@ impl Seen {
         let kinds: BTreeMap<u32, LinkKind> =
             self.links.iter().map(|seen| (seen.index, seen.link.kind.clone())).collect();
         let running: BTreeMap<u32, bool> = self.links.iter().map(|seen| (seen.index, seen.running)).collect();
+        let ways: BTreeMap<IfName, LinkLocal> =
+            self.links.iter().filter_map(|seen| Some((seen.link.name.clone(), seen.link_local?))).collect();
         let mut links: BTreeMap<u32, policy::state::Link> = BTreeMap::new();
         for mut link in self.links {
             if complete(&mut link, &names, &kinds)? {
@@ -278,6 +282,7 @@ impl Seen {
         }
         seen.state.rules = self.rules;
         seen.state.links = links.into_values().map(|link| (link.name.clone(), link)).collect();
+        seen.state.tell_link_locals(|name| ways.get(name).copied());
         Some((seen, names))
     }
 }

@@ -189,7 +189,7 @@ fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
     for family in crate::state::Family::BOTH {
         let there = &now.ip(family).addresses;
         let ip = link.ip_mut(family);
-        let theirs = |a: &&Address| a.is_foreign() || !touched.addresses.contains(&(&before.name, a.ip));
+        let theirs = |a: &&Address| !touched.addresses.contains(&(&before.name, a.ip));
         let new: Vec<_> = there.iter().filter(|a| theirs(a) && !has(&ip.addresses, a)).cloned().collect();
         ip.addresses.extend(new);
     }

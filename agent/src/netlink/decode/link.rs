@@ -1,6 +1,6 @@
 //! `RTM_NEWLINK`.
 
-use policy::state::{AcceptRa, Attributes, IfName, Link, LinkKind, Mac};
+use policy::state::{AcceptRa, Attributes, IfName, Link, LinkKind, LinkLocal, Mac};
 
 use super::kept::{NUMBER, pieces};
 use super::{AF_INET, AF_INET6};
@@ -48,6 +48,8 @@ const INET6_CONF: u16 = 2;
 const INET6_FORWARDING: usize = 0;
 const INET6_ACCEPT_RA: usize = 3;
 const INET6_DISABLED: usize = 26;
+/// `IFLA_INET6_ADDR_GEN_MODE`: how the link makes its own link-local address.
+const INET6_ADDR_GEN_MODE: u16 = 8;
 
 /// A link, with what names can't be put to yet.
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ pub(in crate::netlink) struct SeenLink {
     /// Up and with a carrier: addresses can be probed here.
     pub(in crate::netlink) running: bool,
     pub(in crate::netlink) controller: Option<u32>,
+    /// How it makes its link-local address.
+    pub(in crate::netlink) link_local: Option<LinkLocal>,
     /// What it sits on, or its other end.
     pub(in crate::netlink) lower: Option<u32>,
     /// `IFLA_INFO_DATA` and the kind of its controller with `IFLA_INFO_SLAVE_DATA`, unread.
@@ -114,7 +118,9 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malfo
     read_switches(attrs, &mut link)?;
     let controller = attrs.u32(IFLA_MASTER);
     let running = flags & IFF_UP != 0 && flags & IFF_LOWER_UP != 0;
-    Ok(Some(SeenLink { index, link, running, controller, lower: lower.filter(|i| *i != 0), data, port }))
+    let lower = lower.filter(|i| *i != 0);
+    let link_local = link_local(attrs)?;
+    Ok(Some(SeenLink { index, link, running, controller, link_local, lower, data, port }))
 }
 
 /// The name, and whether the kernel takes more for a name than documents can say: bytes that are no text, control
@@ -138,6 +144,17 @@ pub(in crate::netlink) fn some(payload: &[u8], header: usize, numbers: &[u16]) -
 
 fn mac(attrs: Attrs<'_>, number: u16) -> Option<Mac> {
     attrs.get(number).and_then(kind::read_mac)
+}
+
+fn link_local(attrs: Attrs<'_>) -> Result<Option<LinkLocal>, Malformed> {
+    let Some(families) = attrs.nested(IFLA_AF_SPEC)? else { return Ok(None) };
+    let inside = families.nested(u16::from(AF_INET6))?;
+    let mode = inside.and_then(|inside| inside.get(INET6_ADDR_GEN_MODE)).and_then(Attr::u8);
+    Ok(mode.map(|mode| match mode {
+        0 => LinkLocal::FromMac,
+        1 => LinkLocal::Never,
+        _ => LinkLocal::Hidden,
+    }))
 }
 
 /// What `/proc/sys/net/ipv{4,6}/conf/<link>` says, without opening a file per link.
