@@ -3,6 +3,7 @@
 mod goldens;
 mod kept;
 mod losses;
+mod others;
 mod properties;
 mod refused;
 mod returns;
