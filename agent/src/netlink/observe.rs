@@ -33,7 +33,7 @@ const RTM_GETNEIGH: u16 = 30;
 /// Statistics are most of a link's bytes, and nobody reads them here.
 const SKIP_STATISTICS: u32 = 8;
 const COMPRESSED_VLANS: u32 = 4;
-/// Kinds that are not Berth's to change and whose MTU follows that of the link they sit on.
+/// Kinds that are not Berth's to change, whose MTU follows that of the link they sit on, and that go with it.
 const SHRINKING: [&str; 4] = ["macvtap", "ipvlan", "ipvtap", "macsec"];
 /// Times a state is read again that changed while it was read.
 const TRIES: usize = 10;

@@ -24,6 +24,28 @@ fn a_link_of_an_unknown_kind_gets_its_mtu_back() {
     assert_eq!(ground.json("link show dev tap0")[0]["mtu"], 1400);
 }
 
+/// It goes with what it sits on, and nobody but its owner can make it again.
+#[test]
+fn a_link_of_an_unknown_kind_does_not_go_in_silence() {
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("link add br0 type bridge");
+    ground.ip("link add tap0 link br0 type macvtap");
+    let before = ground.dump();
+    ground
+        .apply("interfaces: [{name: br0, state: absent}]")
+        .fails_with("interfaces[0]: tap0 (macvtap) sits on br0 and goes with it");
+    assert_same(&before, &ground.dump(), "after a refusal");
+    let both = "interfaces: [{name: br0, state: absent}, {name: tap0, state: absent}]";
+    let lost = "tap0 is gone, and a link of type macvtap is not Berth's to make";
+    let plan = ground.berth(&["plan", "-f", "-"], both).ok();
+    assert!(plan.contains(lost), "{plan}");
+    ground.break_resolver();
+    let fails = format!("{both}\ndns-resolver: {{config: {{server: [192.0.2.53]}}}}");
+    let said = ground.apply(&fails).fails_with(lost);
+    assert!(!said.contains("the host is as it was before"), "{said}");
+    assert!(ground.ip("-br link").contains("br0"));
+}
+
 /// Not a line of it in another place.
 #[test]
 fn a_resolver_file_comes_back_to_the_letter() {

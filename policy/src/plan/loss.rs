@@ -69,7 +69,7 @@ impl fmt::Display for Loss {
 }
 
 pub(super) fn losses(before: &Observed, after: &Observed, steps: &[Step]) -> Vec<Loss> {
-    let mut losses = for_good(steps, before);
+    let mut losses = for_good(steps, before, after);
     losses.extend(addresses(before, after));
     let routes_changed = before.routes != after.routes;
     if routes_changed {
@@ -93,13 +93,15 @@ pub(super) fn can_be_made(link: &Link) -> bool {
     link.kind.is_virtual() && (link.kind != LinkKind::Veth || link.peer.is_some())
 }
 
-/// Said although a step names them: who deletes one should know that there is no way back.
-fn for_good(steps: &[Step], before: &Observed) -> Vec<Loss> {
+/// Said although a step names them: who deletes one should know that there is no way back. And links that are not Berth's
+/// to delete, and go with what they sit on.
+fn for_good(steps: &[Step], before: &Observed, after: &Observed) -> Vec<Loss> {
     let deleted = steps.iter().filter_map(|step| match step {
         Step::DeleteLink { link, .. } => before.links.get(link),
         _ => None,
     });
-    let gone = deleted.filter(|link| !can_be_made(link));
+    let along = before.links.values().filter(|link| !after.links.contains_key(&link.name) && link.ignored);
+    let gone = deleted.chain(along).filter(|link| !can_be_made(link));
     gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }).collect()
 }
 

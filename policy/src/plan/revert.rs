@@ -85,7 +85,8 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
 /// all that is done to them. Last, because they may be as large only then.
 fn shrunk(touched: &Touched<'_>, now: &Observed, before: &Observed) -> Vec<Step> {
     let mut steps = Vec::new();
-    let mut below: BTreeSet<&IfName> = touched.links.clone();
+    let own = |name: &&&IfName| before.links.get(**name).is_none_or(|link| link.shrinks_with.is_none());
+    let mut below: BTreeSet<&IfName> = touched.links.iter().filter(own).copied().collect();
     // Some sit on others of them.
     loop {
         let size = below.len();
@@ -117,7 +118,7 @@ fn lost<'a>(touched: &Touched<'a>, now: &Observed, before: &'a Observed) -> BTre
     let mut lost: BTreeSet<&IfName> = gone.iter().filter(|l| !can_be_made(l)).map(|l| &l.name).collect();
     loop {
         let size = lost.len();
-        let above = gone.iter().filter(|l| l.base.as_ref().is_some_and(|base| lost.contains(base)));
+        let above = gone.iter().filter(|l| l.sits_on().is_some_and(|base| lost.contains(base)));
         let above: Vec<&IfName> = above.map(|l| &l.name).collect();
         lost.extend(above);
         if lost.len() == size {
@@ -292,7 +293,7 @@ fn spread<'a>(out: &mut Touched<'a>, now: &'a Observed, before: &'a Observed) {
     loop {
         let size = out.links.len();
         for link in now.links.values().chain(before.links.values()) {
-            let near = [&link.base, &link.controller, &link.peer];
+            let near = [link.sits_on(), link.controller.as_ref(), link.peer.as_ref()];
             if near.into_iter().flatten().any(|n| out.links.contains(n)) {
                 out.links.insert(&link.name);
             }

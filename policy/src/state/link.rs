@@ -29,7 +29,7 @@ pub struct Link {
     pub promiscuous: bool,
     /// The link it sits on (vlan, vxlan, mac-vlan).
     pub base: Option<IfName>,
-    /// What an ignored link sits on, where its MTU shrinks along with that one's.
+    /// What an ignored link sits on, where its MTU shrinks along with that one's, and it goes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shrinks_with: Option<IfName>,
     /// The other end of a veth, where it is in this namespace.
@@ -75,6 +75,11 @@ impl Link {
             ipv6: Ip { enabled: true, ..Ip::default() },
             extra: Map::new(),
         }
+    }
+
+    /// What it sits on, whatever its kind.
+    pub fn sits_on(&self) -> Option<&IfName> {
+        self.base.as_ref().or(self.shrinks_with.as_ref())
     }
 
     pub fn ip(&self, family: Family) -> &Ip {

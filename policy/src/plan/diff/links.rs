@@ -242,7 +242,7 @@ fn order(state: &Observed) -> Vec<IfName> {
 }
 
 /// Whether only a new link can be what is wanted.
-fn is_another(now: &Link, wanted: &Link) -> bool {
+pub(in crate::plan) fn is_another(now: &Link, wanted: &Link) -> bool {
     let sits = wanted.base.is_some() && wanted.base != now.base;
     let faces = wanted.kind == LinkKind::Veth
         && wanted.peer.is_some()

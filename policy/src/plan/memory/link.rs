@@ -7,7 +7,7 @@ use crate::state::{Attributes, IfName, Link, LinkKind, Mac, Observed, Port};
 
 /// What sits on a link.
 fn uppers(state: &Observed, name: &IfName) -> Vec<IfName> {
-    state.links.values().filter(|l| l.base.as_ref() == Some(name)).map(|l| l.name.clone()).collect()
+    state.links.values().filter(|l| l.sits_on() == Some(name)).map(|l| l.name.clone()).collect()
 }
 
 /// A vlan follows its base up and down, unless it is bound loosely.
