@@ -3,6 +3,7 @@
 //! Cost: five requests (links, addresses, routes, rules, neighbours); where there is a bridge one for VLANs and, as with
 //! tunnels, one for what is forwarded; one for next hop objects where a route leads through one; one small file; and again all of them if something changed between two dumps so that an index has no name.
 
+mod carrier;
 mod kept;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,8 @@ use std::net::IpAddr;
 use policy::state::{
     AddressProtocol, Family, IfName, LinkKind, LinkLocal, NextHop, Observed, PortVlan, Route, Rule,
 };
+
+use carrier::Carriers;
 
 use super::decode::address::{Probe, SeenAddress};
 use super::decode::kept::{NEXT_HOP_HEADER, SeenKept, read_next_hop};
@@ -60,6 +63,8 @@ pub struct Observation {
     pub state: Observed,
     /// IPv6 addresses that are still being probed, on links where that can end.
     pub tentative: Vec<Placed>,
+    /// The same on links whose carrier may come yet: their probe has not begun.
+    pub unprobed: Vec<Placed>,
     /// IPv6 addresses that somebody else on the wire has.
     pub duplicate: Vec<Placed>,
     /// Messages of the kernel that couldn't be read: what they said is missing from the state.
@@ -236,16 +241,21 @@ impl Seen {
             links.insert(link.index, link.link);
         }
         drop_pointless(&mut links, &names);
+        let mut unprobed = Vec::new();
         for found in self.addresses {
             let link = links.get_mut(&found.index)?;
             let place = || Placed { link: link.name.clone(), ip: found.address.ip };
             match found.probe {
                 Probe::Tentative if running.get(&found.index) == Some(&true) => seen.tentative.push(place()),
+                Probe::Tentative => unprobed.push((found.index, place())),
                 Probe::Failed => seen.duplicate.push(place()),
                 _ => {}
             }
             add_address(link, found.address);
         }
+        let carriers = Carriers { links: &links, running: &running };
+        unprobed.retain(|(index, _)| carriers.may_come(*index));
+        seen.unprobed = unprobed.into_iter().map(|(_, place)| place).collect();
         for vlans in self.vlans {
             // The bridge itself is listed among its ports.
             let Some(controller) = links.get(&vlans.index)?.controller.clone() else { continue };
