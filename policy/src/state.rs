@@ -45,7 +45,7 @@ pub use link_local::LinkLocal;
 pub use names::{IfName, Mac, NameError};
 pub use observed::Observed;
 pub use option::{OptName, OptValue, Options};
-pub use port::{Port, PortVlan, VlanRange};
+pub use port::{Port, PortVlan, VlanEntry, VlanRange};
 pub use raw::{Attributes, Raw};
 pub use route::{NextHop, Route, RouteKey, RouteProtocol, RouteType};
 pub use rule::{Rule, RuleAction};

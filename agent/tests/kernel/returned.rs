@@ -230,14 +230,55 @@ fn static_entries_of_a_bridge_come_back_with_their_port() {
     let document = "interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth0}, {name: eth1}]}}]";
     ground.apply(document).ok();
     bridge(&ground, "fdb add 02:00:00:00:00:11 dev eth0 master static");
+    ground.break_resolver();
     let before = ground.dump();
     assert!(before.contains("02:00:00:00:00:11"), "{before}");
     ground.is_settled(document);
     let less = document.replace("{name: eth0}, ", "");
     let ran = ground.berth(&["plan", "-f", "-"], &less).ok();
     assert!(ran.contains("also lost") && ran.contains("forwarding entry 02:00:00:00:00:11"), "{ran}");
-    ground.break_resolver();
     let fails = format!("{less}\ndns-resolver: {{config: {{server: [192.0.2.53]}}}}");
     ground.apply(&fails).fails_with("the host is as it was before");
     assert_same(&crate::dump::lasting(&before), &crate::dump::lasting(&ground.dump()), "after the revert");
+}
+
+/// Whatever of a bridge somebody set for good: entries of a port and its own, groups, proxied neighbours.
+#[test]
+fn permanent_entries_groups_and_proxies_of_a_bridge_come_back() {
+    let (ground, _far) = Ground::with_cards(2);
+    ground
+        .apply("interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth0}]}}]")
+        .ok();
+    bridge(&ground, "fdb add 02:00:00:00:00:11 dev eth0 master");
+    bridge(&ground, "fdb add 02:00:00:00:00:12 dev br0 self");
+    bridge(&ground, "mdb add dev br0 port eth0 grp 239.1.1.1 permanent");
+    bridge(&ground, "mdb add dev br0 port eth0 grp 239.1.1.2 src 10.0.0.9 permanent");
+    bridge(&ground, "mdb add dev br0 port eth0 grp ff15::7 permanent");
+    ground.ip("addr add 10.0.0.1/24 dev br0");
+    ground.ip("neigh add proxy 10.0.0.7 dev br0");
+    ground.ip("neigh add proxy fd00::7 dev br0");
+    ground.shows_what_holds();
+    ground.break_resolver();
+    let before = crate::dump::lasting(&ground.dump());
+    for part in [
+        "02:00:00:00:00:11",
+        "02:00:00:00:00:12",
+        "239.1.1.1",
+        "src 10.0.0.9",
+        "ff15::7",
+        "10.0.0.7 dev br0 proxy",
+    ] {
+        assert!(before.contains(part), "{part} is not in {before}");
+    }
+    let plan = ground.berth(&["plan", "-f", "-"], "interfaces: [{name: br0, state: absent}]").ok();
+    for part in
+        ["forwarding entry 02:00:00:00:00:11", "multicast group 239.1.1.1", "neighbour proxy 10.0.0.7"]
+    {
+        assert!(plan.contains(part), "{part} is not in {plan}");
+    }
+    for change in ["name: br0, state: absent", "name: br0, state: down", "name: eth0, controller: ''"] {
+        let fails = format!("interfaces: [{{{change}}}]\ndns-resolver: {{config: {{server: [192.0.2.53]}}}}");
+        ground.apply(&fails).fails_with("the host is as it was before");
+        assert_same(&before, &crate::dump::lasting(&ground.dump()), change);
+    }
 }

@@ -5,7 +5,7 @@
 //! make again (a card that vanished, a veth whose other end is elsewhere) is left out and said as a loss.
 
 use super::diff::diff;
-use super::loss::{Loss, can_be_made};
+use super::loss::{Loss, can_be_made, without as without_its};
 use super::memory::put;
 use super::{Plan, Step};
 use crate::state::{
@@ -78,6 +78,11 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     plan.steps.extend(shrunk(&touched, now, before));
     let gone = lost.iter().filter_map(|name| before.links.get(*name));
     plan.losses.extend(gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }));
+    // Said of what is there now: whether this plan makes it again, or an earlier round did.
+    plan.losses.retain(|loss| !matches!(loss, Loss::Without { .. }));
+    let again = touched.whole.iter().filter(|name| !lost.contains(**name));
+    let again = again.filter_map(|name| before.links.get(*name));
+    plan.losses.extend(again.flat_map(|link| without_its(link, now.links.get(&link.name))));
     plan
 }
 
@@ -229,6 +234,7 @@ fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
     if !touched.whole.contains(&before.name) {
         link.attributes.clone_from(&now.attributes);
         link.kind_attributes.clone_from(&now.kind_attributes);
+        link.unkept.clone_from(&now.unkept);
     }
     // Where nobody looked before there is nothing to go back to.
     link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| AcceptRa::On));
@@ -262,6 +268,7 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
                 match other {
                     Step::DeleteLink { link, .. } => {
                         out.whole.insert(link);
+                        out.whole.extend(before.links.get(link).and_then(|link| link.peer.as_ref()));
                     }
                     Step::SetAlias { link, .. }
                     | Step::AddAltName { link, .. }

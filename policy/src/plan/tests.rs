@@ -6,6 +6,7 @@ mod losses;
 mod others;
 mod properties;
 mod refused;
+mod remade;
 mod returns;
 mod scale;
 mod topics;

@@ -157,7 +157,7 @@ impl Walk<'_> {
         self.link_options(wanted, &now);
         // A link that was made without: the kernel wouldn't have them at that moment.
         let (own, of_kind) = (&wanted.attributes, &wanted.kind_attributes);
-        let differ = |wanted: &Attributes, now: &Attributes| !wanted.is_empty() && wanted != now;
+        let differ = |wanted: &Attributes, now: &Attributes| wanted.iter().any(|kept| !now.contains(kept));
         if differ(own, &now.attributes) || differ(of_kind, &now.kind_attributes) {
             let (attributes, kind_attributes) = (own.clone(), of_kind.clone());
             let (link, kind) = (link.clone(), wanted.kind.clone());
