@@ -10,8 +10,8 @@ mod revert;
 
 use std::time::{Duration, Instant};
 
-use policy::plan::{Plan, PlanError, Unmet, verify};
-use policy::state::Desired;
+use policy::plan::{Plan, PlanError, Step, Unmet, verify};
+use policy::state::{Desired, IfName, Link};
 use serde_json::Value;
 
 use crate::checkpoint::{CheckpointError, Found, Store};
@@ -240,15 +240,45 @@ fn change(
     tell(Event::Verifying);
     let until = Instant::now() + manner.patience;
     loop {
-        let judged = kernel.observe().map_err(Fault::Observe);
-        match judged.and_then(|seen| judge(plan, wanted, &seen, manner)) {
-            Ok(()) => return Ok(()),
+        let seen = kernel.observe().map_err(Fault::Observe);
+        let late = || Instant::now() >= until;
+        let verdict =
+            |seen: &Observation| judge(plan, wanted, seen, manner).map(|()| awaits_carrier(plan, seen));
+        match seen.and_then(|seen| verdict(&seen)) {
+            // No carrier in the end: nobody can ask on such a wire, and that is no reason to undo anything.
+            Ok(awaits) if !awaits || late() => return Ok(()),
             Err(fault @ Fault::Duplicate { .. }) => return Err(fault),
-            Err(fault) if Instant::now() >= until => return Err(fault),
-            Err(_) if stop() => return Err(Fault::Interrupted),
-            Err(_) => kernel.settle(LOOK_AGAIN).map_err(Fault::Observe)?,
+            Err(fault) if late() => return Err(fault),
+            _ if stop() => return Err(Fault::Interrupted),
+            _ => kernel.settle(LOOK_AGAIN).map_err(Fault::Observe)?,
         }
     }
+}
+
+/// Whether an address that the plan added can't be probed yet, on a link whose carrier may be under way: the plan has just
+/// set it up, or what is below it.
+fn awaits_carrier(plan: &Plan, seen: &Observation) -> bool {
+    let sets_up = |name: &IfName| {
+        plan.steps.iter().any(|step| match step {
+            Step::SetUp { link } | Step::Attach { link, .. } => link == name,
+            _ => false,
+        })
+    };
+    let links = &seen.state.links;
+    let below = |link: &Link| {
+        let ports = links.values().filter(|port| port.controller.as_ref() == Some(&link.name));
+        link.sits_on().into_iter().chain(ports.map(|port| &port.name)).any(sets_up)
+    };
+    let fresh = |name: &IfName| sets_up(name) || links.get(name).is_some_and(below);
+    seen.unprobed.iter().any(|at| adds(plan, at) && fresh(&at.link))
+}
+
+/// Whether the plan put this address there.
+fn adds(plan: &Plan, at: &Placed) -> bool {
+    plan.steps.iter().any(|step| match step {
+        Step::AddAddress { link, address } => *link == at.link && address.ip == at.ip,
+        _ => false,
+    })
 }
 
 /// What worked before the change works again, or has had all the time it may have.
@@ -268,12 +298,7 @@ fn heard(kernel: &mut dyn Kernel, watch: &Watch<'_>, stop: &dyn Fn() -> bool) ->
 
 /// Whether what is seen is what was wanted, and can be used.
 fn judge(plan: &Plan, wanted: &Desired, seen: &Observation, manner: Manner) -> Result<(), Fault> {
-    let ours = |at: &&Placed| {
-        plan.steps.iter().any(|step| match step {
-            policy::plan::Step::AddAddress { link, address } => *link == at.link && address.ip == at.ip,
-            _ => false,
-        })
-    };
+    let ours = |at: &&Placed| adds(plan, at);
     if let Some(at) = seen.duplicate.iter().find(ours) {
         return Err(Fault::Duplicate { at: at.clone() });
     }

@@ -39,7 +39,7 @@ use serde::Serialize;
 pub use document::plan_document;
 pub use error::{PlanError, Problem, ProblemKind};
 pub use loss::Loss;
-pub use step::{NewLink, Step, VlanEntry};
+pub use step::{NewLink, Step};
 pub use verify::{Unmet, verify};
 
 /// Ordered steps from an observed state to a desired one.

@@ -5,6 +5,7 @@
 //! here; [`super::observe`] puts names in their place.
 
 pub(super) mod address;
+pub(super) mod group;
 pub(super) mod kept;
 pub(super) mod link;
 pub(super) mod neighbour;

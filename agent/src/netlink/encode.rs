@@ -62,7 +62,8 @@ pub(super) fn messages(step: &Step, names: &Names) -> Result<Vec<Message>, Encod
             one(to.attributes(link, kind, attributes, kind_attributes)?)
         }
         Step::RestorePort { link, kind, attributes } => one(to.port_attributes(link, kind, attributes)?),
-        Step::SetPortVlans { link, remove, add, .. } => to.vlans(link, remove, add),
+        Step::SetPortVlans { link, remove, add, .. } => to.vlans(link, false, remove, add),
+        Step::RestoreVlans { link, own, remove, add, .. } => to.vlans(link, *own, remove, add),
         Step::AddAddress { link, address } => one(to.address(RTM_NEWADDR, ADD, link, address)?),
         Step::ReplaceAddress { link, address } => {
             one(to.address(RTM_NEWADDR, SET | CREATE | REPLACE, link, address)?)

@@ -1,37 +1,32 @@
 //! The network state of a namespace: one dump per kind of object, whatever their number.
 //!
-//! Cost: five requests (links, addresses, routes, rules, neighbours); where there is a bridge one for VLANs and, as with
-//! tunnels, one for what is forwarded; one for next hop objects where a route leads through one; one small file; and again all of them if something changed between two dumps so that an index has no name.
+//! Cost: six requests (links, addresses, routes, rules, neighbours, and those that are proxied, which the kernel shows only
+//! by themselves and on any link); where there is a bridge one for VLANs, one for multicast groups and, as with tunnels, one
+//! for what is forwarded; one for next hop objects where a route leads through one; one small file; and again all of them if something changed between two dumps so that an index has no name.
 
+mod carrier;
+mod dumps;
 mod kept;
+mod queues;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use policy::state::{AddressProtocol, Family, IfName, LinkKind, NextHop, Observed, PortVlan, Route, Rule};
+use policy::state::{
+    AddressProtocol, Family, IfName, LinkKind, LinkLocal, NextHop, Observed, PortVlan, Route,
+};
+
+use carrier::Carriers;
+use dumps::{Seen, Unnamed, dump_addresses, dump_links};
 
 use super::decode::address::{Probe, SeenAddress};
-use super::decode::kept::{NEXT_HOP_HEADER, SeenKept, read_next_hop};
-use super::decode::link::{IFLA_EXT_MASK, SeenLink};
-use super::decode::route::{SeenEntry, SeenHop, SeenMade, SeenRoute};
-use super::decode::rule::SeenRule;
-use super::decode::vlans::SeenVlans;
-use super::decode::{AF_BRIDGE, address, link, neighbour, route, rule, vlans};
+use super::decode::link::SeenLink;
+use super::decode::route::{SeenHop, SeenRoute};
 use super::kind::{self, Names};
-use super::socket::{DUMP, Dumped, NetlinkError, REQUEST, Socket};
-use super::wire::{Attrs, Malformed, Message};
+use super::socket::{NetlinkError, Socket};
+use super::wire::{Attrs, Malformed};
 
-pub(super) const RTM_GETLINK: u16 = 18;
-const RTM_GETADDR: u16 = 22;
-const RTM_GETROUTE: u16 = 26;
-const RTM_GETRULE: u16 = 34;
-const RTM_GETNEXTHOP: u16 = 106;
-const RTM_GETNEIGH: u16 = 30;
-
-/// Statistics are most of a link's bytes, and nobody reads them here.
-const SKIP_STATISTICS: u32 = 8;
-const COMPRESSED_VLANS: u32 = 4;
-/// Kinds that are not Berth's to change and whose MTU follows that of the link they sit on.
+/// Kinds that are not Berth's to change, whose MTU follows that of the link they sit on, and that go with it.
 const SHRINKING: [&str; 4] = ["macvtap", "ipvlan", "ipvtap", "macsec"];
 /// Times a state is read again that changed while it was read.
 const TRIES: usize = 10;
@@ -58,6 +53,8 @@ pub struct Observation {
     pub state: Observed,
     /// IPv6 addresses that are still being probed, on links where that can end.
     pub tentative: Vec<Placed>,
+    /// The same on links whose carrier may come yet: their probe has not begun.
+    pub unprobed: Vec<Placed>,
     /// IPv6 addresses that somebody else on the wire has.
     pub duplicate: Vec<Placed>,
     /// Messages of the kernel that couldn't be read: what they said is missing from the state.
@@ -70,6 +67,7 @@ pub(super) fn observe(socket: &mut Socket) -> Result<(Observation, Names), Obser
         let seen = Seen::dump(socket)?;
         if let Some((mut seen, names)) = seen.assemble() {
             seen.state.new_links_lack_ipv6 = new_links_lack_ipv6();
+            queues::settle(&mut seen.state);
             return Ok((seen, names));
         }
     }
@@ -105,118 +103,7 @@ fn names_of(links: &[SeenLink]) -> Names {
     names
 }
 
-/// What the model has no words for, or may have none for.
-enum Unnamed {
-    Kept(Box<SeenKept>),
-    Made(SeenMade),
-}
-
-/// What the dumps brought.
-struct Seen {
-    links: Vec<SeenLink>,
-    addresses: Vec<SeenAddress>,
-    routes: Vec<SeenRoute>,
-    rules: Vec<Rule>,
-    next_hops: Vec<SeenKept>,
-    /// Routes and rules that the model has no words for, in the order in which they came.
-    kept: Vec<Unnamed>,
-    vlans: Vec<SeenVlans>,
-    unreadable: usize,
-}
-
-fn dump<T>(
-    socket: &mut Socket,
-    what: &'static str,
-    message: &Message,
-    read: fn(&[u8]) -> Result<Option<T>, Malformed>,
-) -> Result<Dumped<T>, ObserveError> {
-    socket.dump(message, |frame| read(frame.payload)).map_err(|source| ObserveError::Dump { what, source })
-}
-
-fn dump_links(socket: &mut Socket) -> Result<Dumped<SeenLink>, ObserveError> {
-    let mut message = Message::new(RTM_GETLINK, REQUEST | DUMP);
-    message.raw(&[0; link::HEADER]).u32(IFLA_EXT_MASK, SKIP_STATISTICS);
-    dump(socket, "links", &message, link::read)
-}
-
-/// A request for all of a kind.
-fn plain(kind: u16, header: usize) -> Message {
-    let mut message = Message::new(kind, REQUEST | DUMP);
-    message.raw(&vec![0; header]);
-    message
-}
-
-fn dump_addresses(socket: &mut Socket) -> Result<Dumped<SeenAddress>, ObserveError> {
-    dump(socket, "addresses", &plain(RTM_GETADDR, address::HEADER), address::read)
-}
-
 impl Seen {
-    fn dump(socket: &mut Socket) -> Result<Self, ObserveError> {
-        let links = dump_links(socket)?;
-        let addresses = dump_addresses(socket)?;
-        let entries = dump(socket, "routes", &plain(RTM_GETROUTE, route::HEADER), route::read)?;
-        let found = dump(socket, "rules", &plain(RTM_GETRULE, rule::HEADER), rule::read)?;
-        let mut unreadable = links.unreadable + addresses.unreadable + entries.unreadable + found.unreadable;
-        let (mut routes, mut rules, mut kept) =
-            (Vec::with_capacity(entries.items.len()), Vec::new(), Vec::new());
-        for entry in entries.items {
-            match entry {
-                SeenEntry::Known(route) => routes.push(*route),
-                SeenEntry::Kept(seen) => kept.push(Unnamed::Kept(seen)),
-                SeenEntry::Made(seen) => kept.push(Unnamed::Made(seen)),
-            }
-        }
-        for rule in found.items {
-            match rule {
-                SeenRule::Known(rule) => rules.push(*rule),
-                SeenRule::Kept(seen) => kept.push(Unnamed::Kept(seen)),
-            }
-        }
-        let by_object = |seen: &Unnamed| matches!(seen, Unnamed::Kept(seen) if seen.object.is_some());
-        let mut next_hops = Vec::new();
-        if routes.iter().any(|route| route.object.is_some()) || kept.iter().any(by_object) {
-            let plain = plain(RTM_GETNEXTHOP, NEXT_HOP_HEADER);
-            let found = dump(socket, "next hop objects", &plain, read_next_hop)?;
-            unreadable += found.unreadable;
-            next_hops = found.items;
-        }
-        let neighbours =
-            dump(socket, "neighbours", &plain(RTM_GETNEIGH, neighbour::HEADER), neighbour::read)?;
-        unreadable += neighbours.unreadable;
-        kept.extend(neighbours.items.into_iter().map(|seen| Unnamed::Kept(Box::new(seen))));
-        let forwards = |seen: &SeenLink| matches!(seen.link.kind, LinkKind::LinuxBridge | LinkKind::Vxlan);
-        if links.items.iter().any(forwards) {
-            let mut header = [0; neighbour::HEADER];
-            header[0] = AF_BRIDGE;
-            let mut message = Message::new(RTM_GETNEIGH, REQUEST | DUMP);
-            message.raw(&header);
-            let found = dump(socket, "forwarding entries", &message, neighbour::read_forwarding)?;
-            unreadable += found.unreadable;
-            kept.extend(found.items.into_iter().map(|seen| Unnamed::Kept(Box::new(seen))));
-        }
-        let has_bridge = links.items.iter().any(|seen| seen.link.kind == LinkKind::LinuxBridge);
-        let mut vlans = Vec::new();
-        if has_bridge {
-            let mut header = [0; link::HEADER];
-            header[0] = AF_BRIDGE;
-            let mut message = Message::new(RTM_GETLINK, REQUEST | DUMP);
-            message.raw(&header).u32(IFLA_EXT_MASK, COMPRESSED_VLANS);
-            let found = dump(socket, "bridge VLANs", &message, vlans::read)?;
-            unreadable += found.unreadable;
-            vlans = found.items;
-        }
-        Ok(Self {
-            links: links.items,
-            addresses: addresses.items,
-            routes,
-            rules,
-            next_hops,
-            kept,
-            vlans,
-            unreadable,
-        })
-    }
-
     /// Names in place of indexes; `None` if an index has none, because a link came or went between the dumps.
     fn assemble(self) -> Option<(Observation, Names)> {
         let names = names_of(&self.links);
@@ -224,6 +111,8 @@ impl Seen {
         let kinds: BTreeMap<u32, LinkKind> =
             self.links.iter().map(|seen| (seen.index, seen.link.kind.clone())).collect();
         let running: BTreeMap<u32, bool> = self.links.iter().map(|seen| (seen.index, seen.running)).collect();
+        let ways: BTreeMap<IfName, LinkLocal> =
+            self.links.iter().filter_map(|seen| Some((seen.link.name.clone(), seen.link_local?))).collect();
         let mut links: BTreeMap<u32, policy::state::Link> = BTreeMap::new();
         for mut link in self.links {
             if complete(&mut link, &names, &kinds)? {
@@ -232,22 +121,35 @@ impl Seen {
             links.insert(link.index, link.link);
         }
         drop_pointless(&mut links, &names);
+        let mut unprobed = Vec::new();
         for found in self.addresses {
             let link = links.get_mut(&found.index)?;
             let place = || Placed { link: link.name.clone(), ip: found.address.ip };
             match found.probe {
                 Probe::Tentative if running.get(&found.index) == Some(&true) => seen.tentative.push(place()),
+                Probe::Tentative => unprobed.push((found.index, place())),
                 Probe::Failed => seen.duplicate.push(place()),
                 _ => {}
             }
             add_address(link, found.address);
         }
+        let carriers = Carriers { links: &links, running: &running };
+        unprobed.retain(|(index, _)| carriers.may_come(*index));
+        seen.unprobed = unprobed.into_iter().map(|(_, place)| place).collect();
         for vlans in self.vlans {
             // The bridge itself is listed among its ports.
-            let Some(controller) = links.get(&vlans.index)?.controller.clone() else { continue };
-            let default = names.by_name.get(&controller).and_then(|index| links.get(index))?.default_pvid();
-            let native = vlans.pvid.filter(|id| *id != default);
-            links.get_mut(&vlans.index)?.port.vlan = PortVlan::new(native, vlans.tagged);
+            let link = links.get(&vlans.index)?;
+            let own = link.kind == LinkKind::LinuxBridge;
+            let bridge = if own { Some(vlans.index) } else { bridge_of(link, &names) };
+            let Some(bridge) = bridge.and_then(|index| links.get(&index)) else { continue };
+            // Some kernels have no VLANs on bridges.
+            let can = bridge.options.contains_key(&policy::state::kind::DEFAULT_PVID.name());
+            let native = vlans.pvid.filter(|id| *id != bridge.default_pvid());
+            let link = links.get_mut(&vlans.index)?;
+            link.vlans = Some(vlans.all).filter(|_| can);
+            if !own {
+                link.port.vlan = PortVlan::new(native, vlans.tagged);
+            }
         }
         let objects = kept::by_object(&self.next_hops);
         for mut found in self.routes {
@@ -278,8 +180,14 @@ impl Seen {
         }
         seen.state.rules = self.rules;
         seen.state.links = links.into_values().map(|link| (link.name.clone(), link)).collect();
+        seen.state.tell_link_locals(|name| ways.get(name).copied());
         Some((seen, names))
     }
+}
+
+/// The bridge whose port a link is.
+fn bridge_of(link: &policy::state::Link, names: &Names) -> Option<u32> {
+    names.by_name.get(link.controller.as_ref()?).copied()
 }
 
 /// Puts names to what a link says by index, and reads its options; whether some of it couldn't be read.

@@ -4,10 +4,11 @@
 //! is to schedule. Never shared between requests and notifications: an answer lost to a full buffer would be waited
 //! for in vain.
 //!
-//! Cost: a dump is one request; requests are sent [`WINDOW`] at a time in one datagram, each answered by one
-//! acknowledgement.
+//! Cost: a dump is one request; requests are sent [`WINDOW`] at a time in one datagram, fewer where they are long, each
+//! answered by one acknowledgement.
 
 use std::io;
+use std::iter::Peekable;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -39,6 +40,9 @@ const KIND_OVERRUN: u16 = 4;
 const BUFFER: usize = 128 * 1024;
 /// Requests in flight: their acknowledgements (under 1 KiB each) must fit a receive buffer of the default size.
 pub(crate) const WINDOW: usize = 64;
+/// Bytes in flight: a datagram must fit a send buffer, which is 208 KiB unless somebody made it smaller, and a route may be
+/// 7 KiB long (256 ways). A single message is sent whatever its length.
+const WINDOW_BYTES: usize = 64 * 1024;
 /// rtnetlink answers while the request is sent, and waits for nothing but its own lock: ten seconds are a hang.
 const PATIENCE: i64 = 10;
 /// Dumps of a table that somebody keeps changing: this many times, then it is said.
@@ -213,10 +217,10 @@ impl<W: Wire> Socket<W> {
     /// All of them, in order, whatever becomes of those before; what was refused, by its place.
     pub(crate) fn requests(&mut self, messages: Vec<Message>) -> Result<Vec<(usize, Refused)>, NetlinkError> {
         let mut refused = Vec::new();
-        let mut messages = messages.into_iter().enumerate().peekable();
-        while let Some((begin, _)) = messages.peek() {
-            let begin = *begin;
-            let window: Vec<Message> = messages.by_ref().take(WINDOW).map(|(_, message)| message).collect();
+        let mut messages = messages.into_iter().peekable();
+        let mut begin = 0;
+        while messages.peek().is_some() {
+            let window = window(&mut messages);
             let count = window.len();
             let first = self.send(window)?;
             let mut answered = 0;
@@ -236,6 +240,7 @@ impl<W: Wire> Socket<W> {
                     }
                 }
             }
+            begin += count;
         }
         Ok(refused)
     }
@@ -252,6 +257,19 @@ impl<W: Wire> Socket<W> {
         let sent = self.inner.send(&datagram).map_err(|source| NetlinkError::Talk { source })?;
         if sent == datagram.len() { Ok(first) } else { Err(NetlinkError::Incomplete) }
     }
+}
+
+/// The messages of the next datagram: one at least, and no more than fit.
+fn window(messages: &mut Peekable<impl Iterator<Item = Message>>) -> Vec<Message> {
+    let mut window: Vec<Message> = messages.next().into_iter().collect();
+    let mut bytes: usize = window.iter().map(Message::len).sum();
+    while window.len() < WINDOW
+        && let Some(message) = messages.next_if(|next| bytes + next.len() <= WINDOW_BYTES)
+    {
+        bytes += message.len();
+        window.push(message);
+    }
+    window
 }
 
 /// Waits no longer than this for an answer.

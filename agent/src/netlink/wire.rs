@@ -88,6 +88,11 @@ impl Message {
         self
     }
 
+    /// Bytes so far, the header among them.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Attributes alone, to be put into a payload by hand.
     pub(crate) fn attributes() -> Self {
         Self { bytes: Vec::new() }

@@ -63,7 +63,8 @@ pub(super) fn revert(kernel: &mut dyn Kernel, plan: &Plan, before: &Observed, si
                 reverted.unheard = plan.unreturned(&seen.state, before);
                 let way = plan.revert_from(&seen.state, &aged(before, since.elapsed()));
                 reverted.left = way.steps;
-                reverted.lost = way.losses.into_iter().filter(|l| matches!(l, Loss::Link { .. })).collect();
+                let for_good = |loss: &Loss| matches!(loss, Loss::Link { .. } | Loss::Without { .. });
+                reverted.lost = way.losses.into_iter().filter(for_good).collect();
             }
             Err(error) => reverted.blind = Some(error),
         }

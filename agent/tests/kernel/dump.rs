@@ -42,12 +42,26 @@ impl Ground {
 
     /// What somebody set for good of neighbours and of what bridges and tunnels forward, and next hop objects.
     fn lasting_entries(&self) -> Vec<String> {
-        let neighbours = self.ip("-o neigh show nud permanent") + &self.ip("-o -6 neigh show nud permanent");
+        let neighbours = self.ip("-o neigh show nud permanent")
+            + &self.ip("-o -6 neigh show nud permanent")
+            + &self.ip("-o neigh show proxy")
+            + &self.ip("-o -6 neigh show proxy");
         let objects = self.try_ip("-o nexthop").stdout;
         let forwarded = run(Command::new("bridge").args(["-n", &self.name, "fdb", "show"]), "").ok();
-        let set = |line: &&str| line.contains(" static") || line.contains(" dst ");
+        // Groups are joined as addresses come, cards' filters are nobody's words, and links' own addresses are the kernel's.
+        let links = self.ip("-o link");
+        let set = |line: &&str| {
+            let own =
+                || line.split(' ').next().is_some_and(|mac| links.contains(&format!("link/ether {mac} ")));
+            let of_bridge = || line.contains(" master ") && line.contains(" permanent") && !own();
+            line.contains(" static") || line.contains(" dst ") || of_bridge()
+        };
+        let groups = run(Command::new("bridge").args(["-n", &self.name, "-d", "mdb", "show"]), "").stdout;
+        let vlans = run(Command::new("bridge").args(["-n", &self.name, "-o", "vlan", "show"]), "").stdout;
         let mut lines: Vec<String> = neighbours.lines().chain(objects.lines()).map(settled_line).collect();
         lines.extend(forwarded.lines().filter(set).map(settled_line));
+        lines.extend(groups.lines().filter(|line| line.contains(" permanent")).map(settled_line));
+        lines.extend(vlans.lines().map(settled_line));
         lines.sort();
         lines.dedup();
         lines

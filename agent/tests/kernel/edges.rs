@@ -65,3 +65,22 @@ fn an_ipv4_route_over_an_ipv6_gateway() {
     ground.apply("routes: {config: [{destination: 10.9.0.0/16, state: absent}]}").ok();
     assert_eq!(ground.routes("-4"), <[&str; 0]>::default());
 }
+
+/// Routes of very many ways don't fit one datagram, neither on the way there nor on the way back.
+#[test]
+fn routes_of_hundreds_of_ways() {
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("addr add fd00::1/64 dev eth0 nodad");
+    ground.break_resolver();
+    let before = ground.dump();
+    let way = |route: usize, way: usize| {
+        let via = format!("fd00::{:x}", way + 2);
+        serde_json::json!({"destination": format!("fd01:{route:x}::/48"), "next-hop-interface": "eth0",
+            "next-hop-address": via})
+    };
+    let ways: Vec<_> = (0..32).flat_map(|route| (0..256).map(move |at| way(route, at))).collect();
+    let document = serde_json::json!({"routes": {"config": ways}, "dns-resolver": {"config": {"server": ["10.0.0.53"]}}});
+    let said = ground.apply(&document.to_string()).fails_with("the host is as it was before");
+    assert!(said.contains("(set dns"), "{said}");
+    ground.is_as(&before);
+}

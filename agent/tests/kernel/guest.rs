@@ -2,6 +2,8 @@
 //!
 //! Here they would fail, so they are run in a guest by [`everything_in_a_guest`], which counts them: none is left out.
 
+mod vlans;
+
 use std::path::Path;
 use std::process::Command;
 

@@ -7,6 +7,40 @@ use serde_json::{Value, json};
 use crate::dump::{assert_same, without};
 use crate::ground::{Ground, berth, run};
 
+/// A link that the change itself sets up has no carrier at first: its addresses are asked for when it has.
+#[test]
+fn a_carrier_that_comes_late_is_awaited() {
+    let (ground, far) = Ground::with_cards(1);
+    ground.ip("link set eth0 down");
+    far.ip("link set far0 down");
+    far.ip("addr add fd00::1/64 dev far0 nodad");
+    // The other end is not ready for the first question.
+    ground.inside("echo 10 > /proc/sys/net/ipv6/conf/eth0/dad_transmits").ok();
+    let document = "interfaces: [{name: eth0, state: up, ipv6: {enabled: true, address: [{ip: 'fd00::1', prefix-length: 64}]}}]";
+    let child = ground.start_apply(document, &["--timeout", "60"]);
+    ground.wait_until("eth0 has the address", || ground.ip("-6 addr show dev eth0").contains("fd00::1/64"));
+    far.ip("link set far0 up");
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("duplicate address detection failed on eth0"), "{said}");
+    assert!(said.contains("the host is as it was before"), "{said}");
+}
+
+/// Without a carrier to the end nothing can be asked, and nothing is wrong. Nor is there anything to wait for where no
+/// carrier can come.
+#[test]
+fn no_carrier_is_no_failure() {
+    let (ground, far) = Ground::with_cards(1);
+    ground.ip("link set eth0 down");
+    far.ip("link set far0 down");
+    let up = "interfaces: [{name: eth0, state: up, ipv6: {enabled: true, address: [{ip: 'fd00::1', prefix-length: 64}]}}]";
+    ground.berth(&["apply", "-f", "-", "--timeout", "1"], up).ok();
+    let bridge = "interfaces: [{name: br0, type: linux-bridge, state: up, ipv6: {enabled: true, address: [{ip: 'fd01::1', prefix-length: 64}]}}]";
+    let begun = std::time::Instant::now();
+    ground.berth(&["apply", "-f", "-", "--timeout", "600"], bridge).ok();
+    assert!(begun.elapsed().as_secs() < 60, "a bridge without ports has nothing to wait for");
+}
+
 #[test]
 fn interfaces_not_named_are_untouched() {
     let (ground, _far) = Ground::with_cards(3);

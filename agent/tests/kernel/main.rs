@@ -15,6 +15,7 @@ mod files;
 mod ground;
 mod guest;
 mod holds;
+mod link_local;
 mod monitor;
 mod no_gap;
 mod peers;

@@ -225,5 +225,5 @@ fn nothing_to_do_sends_dumps_only() {
     assert_eq!(steps, 6);
     let (steps, requests) = sent(&document);
     assert_eq!(steps, 0);
-    assert_eq!(requests, 5, "links, addresses, routes, rules, neighbours; there is no bridge");
+    assert_eq!(requests, 6, "links, addresses, routes, rules, neighbours and proxies; there is no bridge");
 }

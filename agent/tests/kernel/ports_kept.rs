@@ -87,6 +87,50 @@ fn links_on_others_that_are_made_again_are_the_same() {
     }
 }
 
+/// Flags, numbers of queues and sizes of segments, which `ip -d link` has all of.
+#[test]
+fn a_pair_that_is_made_again_has_its_flags_and_queues() {
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("link add va0 numtxqueues 3 numrxqueues 5 gso_max_size 40000 gso_max_segs 77 type veth peer name vb0 numtxqueues 4 numrxqueues 4");
+    ground.ip("link set va0 arp off multicast off allmulticast on");
+    ground.ip("link set vb0 gro_max_size 30000 arp off");
+    ground.ip("link set va0 up");
+    ground.ip("link add br0 type bridge");
+    ground.ip("link set br0 address 02:00:00:00:00:42 arp off allmulticast on gso_max_segs 99");
+    ground.break_resolver();
+    let before = crate::dump::lasting(&ground.dump());
+    for part in
+        ["NOARP,ALLMULTI", "numtxqueues 3", "gso_max_segs 77", "gro_max_size 30000", "gso_max_segs 99"]
+    {
+        assert!(before.contains(part), "{part} is not in {before}");
+    }
+    let document = "interfaces: [{name: va0, type: veth, state: absent}, {name: br0, type: linux-bridge, state: absent}]\n";
+    ground.apply(&format!("{document}{FAILS}")).fails_with("the host is as it was before");
+    crate::dump::assert_same(&before, &crate::dump::lasting(&ground.dump()), "made again");
+}
+
+/// What nobody can give it again is said, there and back, and then the host is not as it was.
+#[test]
+fn a_link_that_is_made_again_without_its_queueing_discipline() {
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("link add va0 type veth peer name vb0");
+    ground.ip("link add vx0 type vxlan id 7 dev eth0 dstport 4789");
+    for link in ["va0", "vb0", "vx0"] {
+        ground.ip(&format!("link set {link} up"));
+        ground.inside(&format!("tc qdisc add dev {link} root pfifo limit 77")).ok();
+    }
+    let anew = "interfaces: [{name: vx0, type: vxlan, state: up, vxlan: {id: 8, base-iface: eth0}}]";
+    let plan = ground.berth(&["plan", "-f", "-"], anew).ok();
+    assert!(plan.contains("vx0 is made again, without its queueing discipline pfifo"), "{plan}");
+    ground.break_resolver();
+    let away = "interfaces: [{name: va0, type: veth, state: absent}]\n";
+    let said = ground
+        .apply(&format!("{away}{FAILS}"))
+        .fails_with("va0 is made again, without its queueing discipline pfifo");
+    assert!(said.contains("vb0 is made again, without its queueing discipline pfifo"), "{said}");
+    assert!(!said.contains("the host is as it was before"), "{said}");
+}
+
 /// One that has to be made anew for what is asked keeps the rest too.
 #[test]
 fn a_vxlan_that_changes_its_id_keeps_the_rest() {

@@ -24,6 +24,28 @@ fn a_link_of_an_unknown_kind_gets_its_mtu_back() {
     assert_eq!(ground.json("link show dev tap0")[0]["mtu"], 1400);
 }
 
+/// It goes with what it sits on, and nobody but its owner can make it again.
+#[test]
+fn a_link_of_an_unknown_kind_does_not_go_in_silence() {
+    let (ground, _far) = Ground::with_cards(1);
+    ground.ip("link add br0 type bridge");
+    ground.ip("link add tap0 link br0 type macvtap");
+    let before = ground.dump();
+    ground
+        .apply("interfaces: [{name: br0, state: absent}]")
+        .fails_with("interfaces[0]: tap0 (macvtap) sits on br0 and goes with it");
+    assert_same(&before, &ground.dump(), "after a refusal");
+    let both = "interfaces: [{name: br0, state: absent}, {name: tap0, state: absent}]";
+    let lost = "tap0 is gone, and a link of type macvtap is not Berth's to make";
+    let plan = ground.berth(&["plan", "-f", "-"], both).ok();
+    assert!(plan.contains(lost), "{plan}");
+    ground.break_resolver();
+    let fails = format!("{both}\ndns-resolver: {{config: {{server: [192.0.2.53]}}}}");
+    let said = ground.apply(&fails).fails_with(lost);
+    assert!(!said.contains("the host is as it was before"), "{said}");
+    assert!(ground.ip("-br link").contains("br0"));
+}
+
 /// Not a line of it in another place.
 #[test]
 fn a_resolver_file_comes_back_to_the_letter() {
@@ -218,4 +240,45 @@ fn static_entries_of_a_bridge_come_back_with_their_port() {
     let fails = format!("{less}\ndns-resolver: {{config: {{server: [192.0.2.53]}}}}");
     ground.apply(&fails).fails_with("the host is as it was before");
     assert_same(&crate::dump::lasting(&before), &crate::dump::lasting(&ground.dump()), "after the revert");
+}
+
+/// Whatever of a bridge somebody set for good: entries of a port and its own, groups, proxied neighbours.
+#[test]
+fn permanent_entries_groups_and_proxies_of_a_bridge_come_back() {
+    let (ground, _far) = Ground::with_cards(2);
+    ground
+        .apply("interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth0}]}}]")
+        .ok();
+    bridge(&ground, "fdb add 02:00:00:00:00:11 dev eth0 master");
+    bridge(&ground, "fdb add 02:00:00:00:00:12 dev br0 self");
+    bridge(&ground, "mdb add dev br0 port eth0 grp 239.1.1.1 permanent");
+    bridge(&ground, "mdb add dev br0 port eth0 grp 239.1.1.2 src 10.0.0.9 permanent");
+    bridge(&ground, "mdb add dev br0 port eth0 grp ff15::7 permanent");
+    ground.ip("addr add 10.0.0.1/24 dev br0");
+    ground.ip("neigh add proxy 10.0.0.7 dev br0");
+    ground.ip("neigh add proxy fd00::7 dev br0");
+    ground.shows_what_holds();
+    ground.break_resolver();
+    let before = crate::dump::lasting(&ground.dump());
+    for part in [
+        "02:00:00:00:00:11",
+        "02:00:00:00:00:12",
+        "239.1.1.1",
+        "src 10.0.0.9",
+        "ff15::7",
+        "10.0.0.7 dev br0 proxy",
+    ] {
+        assert!(before.contains(part), "{part} is not in {before}");
+    }
+    let plan = ground.berth(&["plan", "-f", "-"], "interfaces: [{name: br0, state: absent}]").ok();
+    for part in
+        ["forwarding entry 02:00:00:00:00:11", "multicast group 239.1.1.1", "neighbour proxy 10.0.0.7"]
+    {
+        assert!(plan.contains(part), "{part} is not in {plan}");
+    }
+    for change in ["name: br0, state: absent", "name: br0, state: down", "name: eth0, controller: ''"] {
+        let fails = format!("interfaces: [{{{change}}}]\ndns-resolver: {{config: {{server: [192.0.2.53]}}}}");
+        ground.apply(&fails).fails_with("the host is as it was before");
+        assert_same(&before, &crate::dump::lasting(&ground.dump()), change);
+    }
 }

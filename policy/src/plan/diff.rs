@@ -9,6 +9,8 @@ mod links;
 mod options;
 mod routes;
 
+pub(super) use links::is_another;
+
 use super::error::{Problem, ProblemKind};
 use super::loss::losses;
 use super::step::Step;

@@ -183,6 +183,7 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
             [Some(base), None]
         }
         K::BaseMacVlan { base, lower } => [Some(base), Some(lower)],
+        K::TakenAlong { upper, base, .. } => [Some(upper), Some(base)],
         K::NoMacToCopy { from } => [Some(from), None],
         K::NoSuchMac { .. }
         | K::AmbiguousMac { .. }

@@ -101,6 +101,11 @@ pub enum ProblemKind {
     UnknownBase { base: IfName },
     #[error("{base}, which it sits on, is to be absent")]
     BaseAbsent { base: IfName },
+    #[error(
+        "{upper} ({kind}) sits on {base} and goes with it, and Berth can't make it again: say state: absent for \
+         {upper} too if it may go"
+    )]
+    TakenAlong { upper: IfName, kind: String, base: IfName },
     #[error("{base}, which it sits on, is down")]
     BaseDown { base: IfName },
     #[error("interfaces depend on each other in a circle: {}", names.join(" -> "))]

@@ -37,6 +37,11 @@ pub enum Loss {
         link: IfName,
         kind: LinkKind,
     },
+    /// A link that is deleted and made again, with all but this.
+    Without {
+        link: IfName,
+        what: String,
+    },
     /// What no document has words for.
     Kept {
         kind: KeptKind,
@@ -62,6 +67,7 @@ impl fmt::Display for Loss {
             Loss::Link { link, kind } => {
                 write!(f, "{link} is gone, and a link of type {kind} is not Berth's to make")
             }
+            Loss::Without { link, what } => write!(f, "{link} is made again, without its {what}"),
             Loss::Kept { kind, words } => write!(f, "{} {words}", kind.as_str()),
             Loss::LastDefaultRoute { family } => write!(f, "no {family} default route is left"),
         }
@@ -69,7 +75,10 @@ impl fmt::Display for Loss {
 }
 
 pub(super) fn losses(before: &Observed, after: &Observed, steps: &[Step]) -> Vec<Loss> {
-    let mut losses = for_good(steps, before);
+    let mut losses = for_good(steps, before, after);
+    losses.extend(deleted(steps).filter_map(|name| before.links.get(name)).flat_map(|link| {
+        after.links.get(&link.name).map(|again| without(link, Some(again))).unwrap_or_default()
+    }));
     losses.extend(addresses(before, after));
     let routes_changed = before.routes != after.routes;
     if routes_changed {
@@ -93,14 +102,27 @@ pub(super) fn can_be_made(link: &Link) -> bool {
     link.kind.is_virtual() && (link.kind != LinkKind::Veth || link.peer.is_some())
 }
 
-/// Said although a step names them: who deletes one should know that there is no way back.
-fn for_good(steps: &[Step], before: &Observed) -> Vec<Loss> {
-    let deleted = steps.iter().filter_map(|step| match step {
-        Step::DeleteLink { link, .. } => before.links.get(link),
-        _ => None,
-    });
-    let gone = deleted.filter(|link| !can_be_made(link));
+/// Said although a step names them: who deletes one should know that there is no way back. And links that are not Berth's
+/// to delete, and go with what they sit on.
+fn for_good(steps: &[Step], before: &Observed, after: &Observed) -> Vec<Loss> {
+    let deleted = deleted(steps).filter_map(|name| before.links.get(name));
+    let along = before.links.values().filter(|link| !after.links.contains_key(&link.name) && link.ignored);
+    let gone = deleted.chain(along).filter(|link| !can_be_made(link));
     gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }).collect()
+}
+
+fn deleted(steps: &[Step]) -> impl Iterator<Item = &IfName> {
+    steps.iter().filter_map(|step| match step {
+        Step::DeleteLink { link, .. } => Some(link),
+        _ => None,
+    })
+}
+
+/// What a link had and, made again, hasn't.
+pub(super) fn without(before: &Link, now: Option<&Link>) -> Vec<Loss> {
+    let has = |what: &&String| now.is_some_and(|now| now.unkept.contains(what));
+    let gone = before.unkept.iter().filter(|what| !has(what)).cloned();
+    gone.map(|what| Loss::Without { link: before.name.clone(), what }).collect()
 }
 
 fn addresses(before: &Observed, after: &Observed) -> Vec<Loss> {
@@ -196,7 +218,9 @@ impl<'a> Said<'a> {
                 self.deleted.contains(&(link, address.ip, address.prefix)) || self.added.contains(&address.ip)
             }
             Loss::Route { route } => self.routes.contains(&route.key()),
-            Loss::Link { .. } | Loss::Kept { .. } | Loss::LastDefaultRoute { .. } => false,
+            Loss::Link { .. } | Loss::Without { .. } | Loss::Kept { .. } | Loss::LastDefaultRoute { .. } => {
+                false
+            }
         }
     }
 }

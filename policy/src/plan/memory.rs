@@ -94,7 +94,8 @@ pub fn apply(state: &mut Observed, step: &Step) -> Result<(), MemoryError> {
             field::attributes(get(state, link)?, attributes, kind_attributes)
         }
         Step::RestorePort { link, attributes, .. } => field::port_attributes(get(state, link)?, attributes),
-        Step::SetPortVlans { link, vlan, .. } => field::port_vlans(get(state, link)?, vlan),
+        Step::SetPortVlans { link, vlan, .. } => field::port_vlans(get(state, link)?, vlan, None),
+        Step::RestoreVlans { link, vlan, all, .. } => field::port_vlans(get(state, link)?, vlan, Some(all)),
         Step::SetAcceptRa { link, accept } => field::accept_ra(get(state, link)?, *accept),
         Step::SetForwarding { link, family, on } => field::forwarding(get(state, link)?, *family, *on),
         Step::SetIpv6 { link, on } => address::set_ipv6(state, link, *on),

@@ -36,6 +36,6 @@ fn head(loss: &Loss) -> &'static str {
     match loss {
         Loss::Address { .. } | Loss::Route { .. } | Loss::Kept { .. } => "also lost: ",
         // Whoever is about to cut themselves off shall not overlook it.
-        Loss::Link { .. } | Loss::LastDefaultRoute { .. } => "WARNING: ",
+        Loss::Link { .. } | Loss::Without { .. } | Loss::LastDefaultRoute { .. } => "WARNING: ",
     }
 }

@@ -5,14 +5,13 @@
 //! make again (a card that vanished, a veth whose other end is elsewhere) is left out and said as a loss.
 
 use super::diff::diff;
-use super::loss::{Loss, can_be_made};
+use super::loss::{Loss, can_be_made, without as without_its};
 use super::memory::put;
 use super::{Plan, Step};
 use crate::state::{
-    AcceptRa, Address, IfName, Kept, KeptKind, Link, Observed, Route, RouteKey, RouteProtocol, Rule,
+    AcceptRa, Address, IfName, Kept, KeptKind, Link, NextHop, Observed, Route, RouteKey, RouteProtocol, Rule,
 };
-use ipnet::IpNet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 #[derive(Default)]
@@ -25,8 +24,8 @@ struct Touched<'a> {
     /// Names that people give, where they were changed.
     labelled: BTreeSet<&'a IfName>,
     routes: BTreeSet<RouteKey>,
-    /// Where routes were added. The kernel may keep one otherwise than it was asked for.
-    places: BTreeSet<(u32, IpNet)>,
+    /// Routes that steps speak of.
+    said: BTreeMap<RouteKey, Vec<&'a Route>>,
     rules: BTreeSet<&'a Rule>,
     dns: bool,
     hostname: bool,
@@ -46,17 +45,12 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
         }
     }
     let concerns = |route: &Route| touched.routes.contains(&route.key());
-    let known: BTreeSet<RouteKey> = before.routes.iter().map(Route::key).collect();
-    let added = |route: &Route| {
-        touched.places.contains(&(route.table, route.destination)) && route.protocol.is_config()
-    };
-    let goes = |route: &Route| match known.contains(&route.key()) {
-        // As it was comes in its place.
-        true => concerns(route),
-        false => added(route),
-    };
+    let known = by_key(&before.routes);
     // Routes that the kernel learns by itself are not brought back by hand.
-    target.routes.retain(|r| is_learnt(r, before) || !goes(r));
+    let now_routes = std::mem::take(&mut target.routes).into_iter();
+    target.routes = now_routes
+        .filter_map(|r| if is_learnt(&r, before) { Some(r) } else { touched.left_of(r, &known) })
+        .collect();
     let back = before.routes.iter().filter(|r| !is_learnt(r, before) && concerns(r));
     target.routes.extend(back.filter_map(|r| without(r, &lost)));
     let there: BTreeSet<&Kept> = now.kept.iter().collect();
@@ -65,12 +59,10 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     for kept in gone.filter(|kept| touched.took(kept, before) && !on_lost(kept)) {
         put(&mut target, kept);
     }
-    let like_added = |rule: &Rule| {
-        let twin = |r: &&Rule| (r.family, r.priority) == (rule.family, rule.priority);
-        touched.rules.iter().any(twin) && !before.rules.contains(rule)
-    };
-    target.rules.retain(|r| !touched.rules.contains(r) && !like_added(r));
-    target.rules.extend(before.rules.iter().filter(|r| touched.rules.contains(r)).cloned());
+    target.rules.retain(|rule| !touched.rules.iter().any(|said| said.is(rule)));
+    target
+        .rules
+        .extend(before.rules.iter().filter(|rule| touched.rules.iter().any(|said| said.is(rule))).cloned());
     if touched.dns {
         target.dns = before.dns.clone();
     }
@@ -86,6 +78,11 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     plan.steps.extend(shrunk(&touched, now, before));
     let gone = lost.iter().filter_map(|name| before.links.get(*name));
     plan.losses.extend(gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }));
+    // Said of what is there now: whether this plan makes it again, or an earlier round did.
+    plan.losses.retain(|loss| !matches!(loss, Loss::Without { .. }));
+    let again = touched.whole.iter().filter(|name| !lost.contains(**name));
+    let again = again.filter_map(|name| before.links.get(*name));
+    plan.losses.extend(again.flat_map(|link| without_its(link, now.links.get(&link.name))));
     plan
 }
 
@@ -93,7 +90,8 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
 /// all that is done to them. Last, because they may be as large only then.
 fn shrunk(touched: &Touched<'_>, now: &Observed, before: &Observed) -> Vec<Step> {
     let mut steps = Vec::new();
-    let mut below: BTreeSet<&IfName> = touched.links.clone();
+    let own = |name: &&&IfName| before.links.get(**name).is_none_or(|link| link.shrinks_with.is_none());
+    let mut below: BTreeSet<&IfName> = touched.links.iter().filter(own).copied().collect();
     // Some sit on others of them.
     loop {
         let size = below.len();
@@ -125,7 +123,7 @@ fn lost<'a>(touched: &Touched<'a>, now: &Observed, before: &'a Observed) -> BTre
     let mut lost: BTreeSet<&IfName> = gone.iter().filter(|l| !can_be_made(l)).map(|l| &l.name).collect();
     loop {
         let size = lost.len();
-        let above = gone.iter().filter(|l| l.base.as_ref().is_some_and(|base| lost.contains(base)));
+        let above = gone.iter().filter(|l| l.sits_on().is_some_and(|base| lost.contains(base)));
         let above: Vec<&IfName> = above.map(|l| &l.name).collect();
         lost.extend(above);
         if lost.len() == size {
@@ -159,7 +157,42 @@ fn is_learnt(route: &Route, before: &Observed) -> bool {
     route.protocol.is_kernels() && !by_daemon
 }
 
+/// Routes by what tells them apart.
+fn by_key(routes: &[Route]) -> BTreeMap<RouteKey, Vec<&Route>> {
+    let mut map: BTreeMap<RouteKey, Vec<&Route>> = BTreeMap::new();
+    for route in routes {
+        map.entry(route.key()).or_default().push(route);
+    }
+    map
+}
+
+/// Whether two routes of one key have anything in common: a way, or having none.
+fn have_a_way(one: &Route, other: &Route) -> bool {
+    let shared = |hop: &NextHop| other.next_hops.iter().any(|h| h.is_same_way(hop));
+    let neither = one.next_hops.is_empty() && other.next_hops.is_empty();
+    neither && one.kind == other.kind || one.next_hops.iter().any(shared)
+}
+
 impl Touched<'_> {
+    /// What of a route stays: all of it if it is somebody else's, who may have added one beside the plan's; nothing of the
+    /// plan's, nor of one that is to be as it was. To one of IPv6 others may have added ways.
+    fn left_of(&self, mut route: Route, known: &BTreeMap<RouteKey, Vec<&Route>>) -> Option<Route> {
+        let key = route.key();
+        let said = self.said.get(&key).map_or(&[][..], Vec::as_slice);
+        let ours = said.iter().any(|r| have_a_way(r, &route));
+        if let Some(was) = known.get(&key) {
+            let goes = self.routes.contains(&key) && (ours || was.iter().any(|r| have_a_way(r, &route)));
+            return (!goes).then_some(route);
+        }
+        if !ours || !route.protocol.is_config() {
+            return Some(route);
+        }
+        let theirs = |hop: &NextHop| !said.iter().any(|r| r.next_hops.iter().any(|h| h.is_same_way(hop)));
+        route.next_hops.retain(theirs);
+        route.settle_hops();
+        (!route.next_hops.is_empty()).then_some(route)
+    }
+
     /// Whether the plan may be why it is gone.
     fn took(&self, kept: &Kept, before: &Observed) -> bool {
         if kept.kind == KeptKind::Rule {
@@ -189,7 +222,7 @@ fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
     for family in crate::state::Family::BOTH {
         let there = &now.ip(family).addresses;
         let ip = link.ip_mut(family);
-        let theirs = |a: &&Address| a.is_foreign() || !touched.addresses.contains(&(&before.name, a.ip));
+        let theirs = |a: &&Address| !touched.addresses.contains(&(&before.name, a.ip));
         let new: Vec<_> = there.iter().filter(|a| theirs(a) && !has(&ip.addresses, a)).cloned().collect();
         ip.addresses.extend(new);
     }
@@ -201,6 +234,7 @@ fn restored(before: &Link, now: Option<&Link>, touched: &Touched<'_>) -> Link {
     if !touched.whole.contains(&before.name) {
         link.attributes.clone_from(&now.attributes);
         link.kind_attributes.clone_from(&now.kind_attributes);
+        link.unkept.clone_from(&now.unkept);
     }
     // Where nobody looked before there is nothing to go back to.
     link.ipv6.accept_ra = link.ipv6.accept_ra.or(now.ipv6.accept_ra.map(|_| AcceptRa::On));
@@ -217,7 +251,7 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
             | Step::ReplaceRoute { route }
             | Step::DeleteRoute { route } => {
                 out.routes.insert(route.key());
-                out.places.insert((route.table, route.destination));
+                out.said.entry(route.key()).or_default().push(route);
             }
             Step::AddRule { rule } | Step::DeleteRule { rule } => {
                 out.rules.insert(rule);
@@ -234,6 +268,7 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
                 match other {
                     Step::DeleteLink { link, .. } => {
                         out.whole.insert(link);
+                        out.whole.extend(before.links.get(link).and_then(|link| link.peer.as_ref()));
                     }
                     Step::SetAlias { link, .. }
                     | Step::AddAltName { link, .. }
@@ -265,7 +300,7 @@ fn spread<'a>(out: &mut Touched<'a>, now: &'a Observed, before: &'a Observed) {
     loop {
         let size = out.links.len();
         for link in now.links.values().chain(before.links.values()) {
-            let near = [&link.base, &link.controller, &link.peer];
+            let near = [link.sits_on(), link.controller.as_ref(), link.peer.as_ref()];
             if near.into_iter().flatten().any(|n| out.links.contains(n)) {
                 out.links.insert(&link.name);
             }

@@ -4,23 +4,12 @@ mod new_link;
 
 use crate::state::{
     AcceptRa, Address, Attributes, Dns, Family, Hostname, IfName, Kept, KeptKind, LinkKind, Mac, Options,
-    PortVlan, Route, Rule, VlanRange,
+    PortVlan, Route, Rule, VlanEntry, VlanRange,
 };
 use serde::Serialize;
 use std::fmt;
 
 pub use new_link::NewLink;
-
-/// VLANs to give a bridge port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct VlanEntry {
-    #[serde(flatten)]
-    pub range: VlanRange,
-    /// Untagged frames that come in belong to it.
-    pub pvid: bool,
-    /// Frames of it go out without a tag.
-    pub untagged: bool,
-}
 
 /// A step. Nothing is left to decide when it is executed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +89,20 @@ pub enum Step {
     SetPortVlans {
         link: IfName,
         vlan: PortVlan,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        remove: Vec<VlanRange>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        add: Vec<VlanEntry>,
+    },
+    /// All VLANs of a bridge's port, or of the bridge itself, as they were; `remove` goes first.
+    RestoreVlans {
+        link: IfName,
+        /// Those of the bridge itself.
+        own: bool,
+        #[serde(skip)]
+        vlan: PortVlan,
+        #[serde(skip)]
+        all: Vec<VlanEntry>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         remove: Vec<VlanRange>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -192,6 +195,7 @@ impl Step {
             Step::RestoreLink { .. } => "restore link",
             Step::RestorePort { .. } => "restore port",
             Step::SetPortVlans { .. } => "set port vlans",
+            Step::RestoreVlans { .. } => "restore vlans",
             Step::SetIpv6 { .. } => "set ipv6",
             Step::SetAcceptRa { .. } => "set accept-ra",
             Step::SetForwarding { .. } => "set forwarding",
@@ -210,6 +214,7 @@ impl Step {
                 KeptKind::Rule => "restore rule",
                 KeptKind::Neighbour => "restore neighbour",
                 KeptKind::Forwarding => "restore fdb entry",
+                KeptKind::Group => "restore mdb entry",
             },
             Step::Forget { .. } => "lift out rule",
             Step::SetDns { .. } => "set dns",
@@ -237,6 +242,7 @@ impl Step {
             | Step::RestoreLink { link, .. }
             | Step::RestorePort { link, .. }
             | Step::SetPortVlans { link, .. }
+            | Step::RestoreVlans { link, .. }
             | Step::SetIpv6 { link, .. }
             | Step::SetAcceptRa { link, .. }
             | Step::SetForwarding { link, .. }
@@ -279,6 +285,9 @@ impl Step {
             Step::RestoreLink { kind, .. } => format!("attributes as a {kind}"),
             Step::RestorePort { kind, .. } => format!("flags as a port of a {kind}"),
             Step::SetPortVlans { vlan, .. } => vlan.to_string(),
+            Step::RestoreVlans { all, .. } => {
+                all.iter().map(|entry| entry.range.to_string()).collect::<Vec<_>>().join(",")
+            }
             Step::SetAcceptRa { accept, .. } => accept.as_str().into(),
             Step::SetPromiscuous { on, .. } | Step::SetIpv6 { on, .. } => on_off(*on).into(),
             Step::SetForwarding { family, on, .. } => format!("{family} {}", on_off(*on)),

@@ -38,6 +38,7 @@ pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Target, P
         merge.link(link);
     }
     merge.ports(&desired);
+    merge.void_vlans();
     merge.stack();
     for link in &desired.links {
         merge.ips(link);

@@ -3,8 +3,10 @@
 mod goldens;
 mod kept;
 mod losses;
+mod others;
 mod properties;
 mod refused;
+mod remade;
 mod returns;
 mod scale;
 mod topics;

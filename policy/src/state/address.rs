@@ -74,6 +74,11 @@ impl AddressProtocol {
         ("kernel_ll", Self::KERNEL_LINK_LOCAL),
     ];
 
+    /// The kernel's word for an address that it made itself.
+    pub fn is_kernels(self) -> bool {
+        Self::NAMES.iter().any(|(_, known)| *known == self)
+    }
+
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         let known = Self::NAMES.iter().find(|(n, _)| *n == name).map(|(_, p)| *p);
         known.or_else(|| name.parse().ok().map(Self))
@@ -150,16 +155,15 @@ impl Address {
         self.lifetime.is_some()
     }
 
-    /// The link-local address that the kernel made. Without `IFA_PROTO` every fe80::/10 counts as one: taking
-    /// the wrong one away breaks neighbour discovery, leaving one too many does no harm.
+    /// Of fe80::/10.
+    pub fn is_link_local(&self) -> bool {
+        matches!(self.ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+    }
+
+    /// The link-local address that the kernel made, or that nobody can tell from it: see
+    /// [`super::Observed::tell_link_locals`].
     pub fn is_kernel_link_local(&self) -> bool {
-        match self.ip {
-            IpAddr::V4(_) => false,
-            IpAddr::V6(ip) => {
-                ip.is_unicast_link_local()
-                    && matches!(self.protocol, None | Some(AddressProtocol::KERNEL_LINK_LOCAL))
-            }
-        }
+        self.is_link_local() && matches!(self.protocol, None | Some(AddressProtocol::KERNEL_LINK_LOCAL))
     }
 
     /// Not Berth's to remove because a list doesn't name it.

@@ -24,6 +24,8 @@ pub enum KeptKind {
     /// Where a bridge or a tunnel sends frames to, where somebody said so for good. Its ways are its link and, for an
     /// entry of a bridge, that bridge.
     Forwarding,
+    /// Who gets the frames of a multicast group, where somebody said so for good: a port, and its bridge.
+    Group,
 }
 
 impl KeptKind {
@@ -34,6 +36,7 @@ impl KeptKind {
             KeptKind::Rule => "rule",
             KeptKind::Neighbour => "neighbour",
             KeptKind::Forwarding => "forwarding entry",
+            KeptKind::Group => "multicast group",
         }
     }
 }
@@ -76,7 +79,7 @@ impl Kept {
     /// An entry of a bridge about one of its ports: the two.
     pub fn port(&self) -> Option<(&IfName, &IfName)> {
         match (self.kind, self.hops.as_slice()) {
-            (KeptKind::Forwarding, [port, bridge]) => Some((&port.dev, &bridge.dev)),
+            (KeptKind::Forwarding | KeptKind::Group, [port, bridge]) => Some((&port.dev, &bridge.dev)),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! A link as the kernel has it.
 
-use super::{Attributes, Family, IfName, Ip, LinkKind, Mac, OptValue, Options, Port, kind};
+use super::{Attributes, Family, IfName, Ip, LinkKind, Mac, OptValue, Options, Port, VlanEntry, kind};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -29,9 +29,13 @@ pub struct Link {
     pub promiscuous: bool,
     /// The link it sits on (vlan, vxlan, mac-vlan).
     pub base: Option<IfName>,
-    /// What an ignored link sits on, where its MTU shrinks along with that one's.
+    /// What an ignored link sits on, where its MTU shrinks along with that one's, and it goes with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shrinks_with: Option<IfName>,
+    /// All VLANs of a bridge, or of a port of one; `None` where nobody looked. Documents know those of ports only, and not
+    /// all that a port may have: a revert puts these back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlans: Option<Vec<VlanEntry>>,
     /// The other end of a veth, where it is in this namespace.
     pub peer: Option<IfName>,
     /// The kind's options.
@@ -41,6 +45,9 @@ pub struct Link {
     pub attributes: Attributes,
     #[serde(default, skip_serializing_if = "Attributes::is_empty")]
     pub kind_attributes: Attributes,
+    /// What it has that can't be given to a link that is made again, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unkept: Vec<String>,
     pub ipv4: Ip,
     pub ipv6: Ip,
     /// What a document said about it beyond the model; shown again as it came.
@@ -67,14 +74,21 @@ impl Link {
             promiscuous: false,
             base: None,
             shrinks_with: None,
+            vlans: None,
             peer: None,
             options: Options::new(),
             attributes: Attributes::new(),
             kind_attributes: Attributes::new(),
+            unkept: Vec::new(),
             ipv4: Ip::default(),
             ipv6: Ip { enabled: true, ..Ip::default() },
             extra: Map::new(),
         }
+    }
+
+    /// What it sits on, whatever its kind.
+    pub fn sits_on(&self) -> Option<&IfName> {
+        self.base.as_ref().or(self.shrinks_with.as_ref())
     }
 
     pub fn ip(&self, family: Family) -> &Ip {

@@ -34,6 +34,17 @@ impl fmt::Display for VlanRange {
     }
 }
 
+/// VLANs of a bridge or its port as the kernel has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VlanEntry {
+    #[serde(flatten)]
+    pub range: VlanRange,
+    /// Untagged frames that come in belong to it.
+    pub pvid: bool,
+    /// Frames of it go out without a tag.
+    pub untagged: bool,
+}
+
 /// The VLANs of a bridge port.
 ///
 /// `native: None` means the bridge's default VLAN, which the kernel gives every port and nmstate never shows;

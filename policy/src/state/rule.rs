@@ -58,6 +58,13 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Whether it is this one, as the kernel has it: that a mark counts with all its bits need not be said.
+    pub fn is(&self, found: &Rule) -> bool {
+        let mask = |r: &Rule| r.fwmark.map(|_| r.fwmask.unwrap_or(u32::MAX));
+        let place = |r: &Rule| (r.family, r.priority, mask(r));
+        place(self) == place(found) && Rule { fwmask: self.fwmask, ..found.clone() } == *self
+    }
+
     /// Whether the kernel, asked to delete this one, could take the other for it: what a request doesn't say, it
     /// doesn't compare.
     pub fn could_mean(&self, other: &Rule) -> bool {

@@ -1,6 +1,7 @@
 //! Tests of the model: what is read, what is refused, what is kept.
 
 mod documents;
+mod link_locals;
 mod shown;
 mod words;
 

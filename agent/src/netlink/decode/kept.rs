@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-use policy::state::{Family, KeptKind, Raw, Rule};
+use policy::state::{Family, KeptKind, Mac, Raw, Rule};
 
 use super::route::{ONLINK, SeenHop};
 use super::{AF_INET, AF_INET6};
@@ -45,6 +45,8 @@ pub(in crate::netlink) struct SeenKept {
     pub(in crate::netlink) outlasts_down: bool,
     /// A tunnel's entry for whatever it knows no other for, which it makes by itself if this is its remote end.
     pub(in crate::netlink) default_of: Option<IpAddr>,
+    /// A hardware address that a bridge keeps by itself if it is its own or that of a port.
+    pub(in crate::netlink) own_mac: Option<Mac>,
     pub(in crate::netlink) rule: Option<Rule>,
     pub(in crate::netlink) payload: Vec<u8>,
     pub(in crate::netlink) passing: Raw,
@@ -63,6 +65,7 @@ impl SeenKept {
             members: Vec::new(),
             outlasts_down: false,
             default_of: None,
+            own_mac: None,
             rule: None,
             payload,
             passing: Raw::default(),

@@ -1,6 +1,6 @@
 //! `RTM_NEWLINK`.
 
-use policy::state::{AcceptRa, Attributes, IfName, Link, LinkKind, Mac};
+use policy::state::{AcceptRa, Attributes, IfName, Link, LinkKind, LinkLocal, Mac};
 
 use super::kept::{NUMBER, pieces};
 use super::{AF_INET, AF_INET6};
@@ -15,10 +15,15 @@ pub(in crate::netlink) const IFLA_MTU: u16 = 4;
 pub(in crate::netlink) const IFLA_LINK: u16 = 5;
 pub(in crate::netlink) const IFLA_MASTER: u16 = 10;
 pub(in crate::netlink) const IFLA_LINKINFO: u16 = 18;
+const IFLA_QDISC: u16 = 6;
 const IFLA_TXQLEN: u16 = 13;
+const IFLA_XDP: u16 = 43;
+const XDP_ATTACHED: u16 = 2;
 pub(in crate::netlink) const IFLA_IFALIAS: u16 = 20;
 pub(in crate::netlink) const IFLA_AF_SPEC: u16 = 26;
 const IFLA_GROUP: u16 = 27;
+pub(in crate::netlink) const IFLA_NUM_TX_QUEUES: u16 = 31;
+pub(in crate::netlink) const IFLA_NUM_RX_QUEUES: u16 = 32;
 pub(in crate::netlink) const IFLA_EXT_MASK: u16 = 29;
 const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_MIN_MTU: u16 = 50;
@@ -37,6 +42,13 @@ pub(in crate::netlink) const IFF_UP: u32 = 0x1;
 /// begin with this.
 const IFF_LOWER_UP: u32 = 0x1_0000;
 pub(in crate::netlink) const IFF_PROMISC: u32 = 0x100;
+/// What else of a link's flags people set: no ARP, all of multicast, multicast at all.
+pub(in crate::netlink) const FLAGS: u32 = 0x80 | 0x200 | 0x1000;
+/// Not an attribute: those flags, a word of the header.
+pub(in crate::netlink) const FLAGS_NUMBER: u16 = 0;
+/// Queue length, group, numbers of queues, and the largest segments and packets that are made of several: sizes and
+/// number of segments going out, size coming in, and both of IPv4.
+const KEPT: [u16; 9] = [IFLA_TXQLEN, IFLA_GROUP, IFLA_NUM_TX_QUEUES, IFLA_NUM_RX_QUEUES, 40, 41, 58, 63, 64];
 
 const ARPHRD_ETHER: u16 = 1;
 const ARPHRD_LOOPBACK: u16 = 772;
@@ -48,6 +60,8 @@ const INET6_CONF: u16 = 2;
 const INET6_FORWARDING: usize = 0;
 const INET6_ACCEPT_RA: usize = 3;
 const INET6_DISABLED: usize = 26;
+/// `IFLA_INET6_ADDR_GEN_MODE`: how the link makes its own link-local address.
+const INET6_ADDR_GEN_MODE: u16 = 8;
 
 /// A link, with what names can't be put to yet.
 #[derive(Clone, Debug)]
@@ -57,6 +71,8 @@ pub(in crate::netlink) struct SeenLink {
     /// Up and with a carrier: addresses can be probed here.
     pub(in crate::netlink) running: bool,
     pub(in crate::netlink) controller: Option<u32>,
+    /// How it makes its link-local address.
+    pub(in crate::netlink) link_local: Option<LinkLocal>,
     /// What it sits on, or its other end.
     pub(in crate::netlink) lower: Option<u32>,
     /// `IFLA_INFO_DATA` and the kind of its controller with `IFLA_INFO_SLAVE_DATA`, unread.
@@ -106,15 +122,19 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenLink>, Malfo
         let names = names.iter().filter(|attr| attr.number == IFLA_ALT_IFNAME);
         link.alt_names = names.map(|attr| attr.text()).collect();
     }
-    link.attributes = some(payload, HEADER, &[IFLA_TXQLEN, IFLA_GROUP]);
+    link.attributes = some(payload, HEADER, &KEPT);
+    link.attributes.push((FLAGS_NUMBER, (flags & FLAGS).to_ne_bytes().to_vec()));
     link.kind_attributes = kind::kept(&link.kind, &data);
+    link.unkept = unkept(attrs)?;
     if let Some((controller, data)) = &port {
         link.port.attributes = some(data, 0, kind::kept_of_ports(controller));
     }
     read_switches(attrs, &mut link)?;
     let controller = attrs.u32(IFLA_MASTER);
     let running = flags & IFF_UP != 0 && flags & IFF_LOWER_UP != 0;
-    Ok(Some(SeenLink { index, link, running, controller, lower: lower.filter(|i| *i != 0), data, port }))
+    let lower = lower.filter(|i| *i != 0);
+    let link_local = link_local(attrs)?;
+    Ok(Some(SeenLink { index, link, running, controller, link_local, lower, data, port }))
 }
 
 /// The name, and whether the kernel takes more for a name than documents can say: bytes that are no text, control
@@ -136,8 +156,28 @@ pub(in crate::netlink) fn some(payload: &[u8], header: usize, numbers: &[u16]) -
         .collect()
 }
 
+/// What a link that the kernel makes doesn't start with, and that isn't told it as it is made.
+fn unkept(attrs: Attrs<'_>) -> Result<Vec<String>, Malformed> {
+    let given = |name: &String| !["noqueue", "noop", ""].contains(&name.as_str());
+    let discipline = attrs.text(IFLA_QDISC).filter(given).map(|name| format!("queueing discipline {name}"));
+    let attached = attrs.nested(IFLA_XDP)?.and_then(|xdp| xdp.get(XDP_ATTACHED)).and_then(Attr::u8);
+    let program = attached.filter(|how| *how != 0).map(|_| "XDP program".to_owned());
+    Ok(discipline.into_iter().chain(program).collect())
+}
+
 fn mac(attrs: Attrs<'_>, number: u16) -> Option<Mac> {
     attrs.get(number).and_then(kind::read_mac)
+}
+
+fn link_local(attrs: Attrs<'_>) -> Result<Option<LinkLocal>, Malformed> {
+    let Some(families) = attrs.nested(IFLA_AF_SPEC)? else { return Ok(None) };
+    let inside = families.nested(u16::from(AF_INET6))?;
+    let mode = inside.and_then(|inside| inside.get(INET6_ADDR_GEN_MODE)).and_then(Attr::u8);
+    Ok(mode.map(|mode| match mode {
+        0 => LinkLocal::FromMac,
+        1 => LinkLocal::Never,
+        _ => LinkLocal::Hidden,
+    }))
 }
 
 /// What `/proc/sys/net/ipv{4,6}/conf/<link>` says, without opening a file per link.

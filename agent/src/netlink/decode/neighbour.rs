@@ -1,17 +1,21 @@
 //! `RTM_NEWNEIGH`: neighbours, and what bridges and tunnels forward, as far as somebody set them for good.
 //!
 //! What was learned is traffic and comes again by itself; of the entries that the kernel makes for itself (the hardware
-//! addresses of ports, groups that were joined, a tunnel's own remote end) none is anybody's to give back. Left out besides:
-//! entries in the filters of cards, which can't be told from the kernel's own.
+//! addresses of ports and bridges, groups that were joined, a tunnel's own remote end) none is anybody's to give back. Left
+//! out besides: entries in the filters of cards, which can't be told from the kernel's own, and proxies for all links at
+//! once, which no link takes along.
 
 use policy::state::{Family, KeptKind};
 
 use super::kept::{SeenKept, pieces, rewritten};
 use super::route::SeenHop;
 use super::{AF_BRIDGE, AF_INET, AF_INET6};
+use crate::netlink::kind::read_mac;
 use crate::netlink::wire::{Attr, Attrs, Malformed, read_u16, read_u32};
 
 pub(in crate::netlink) const HEADER: usize = 12;
+/// Where in the header flags are.
+pub(in crate::netlink) const FLAGS: usize = 10;
 /// Where in the header the link's number is.
 pub(in crate::netlink) const INDEX: std::ops::Range<usize> = 4..8;
 pub(in crate::netlink) const NDA_IFINDEX: u16 = 8;
@@ -28,7 +32,7 @@ const NOARP: u16 = 0x40;
 const PERMANENT: u16 = 0x80;
 const BY_LINK: u8 = 0x02;
 const BY_BRIDGE: u8 = 0x04;
-const PROXY: u8 = 0x08;
+pub(in crate::netlink) const PROXY: u8 = 0x08;
 /// The kernel's own words: learned elsewhere, done by hardware.
 const NOT_ASKED: u8 = 0x10 | 0x20;
 
@@ -40,13 +44,15 @@ pub(in crate::netlink) fn read(payload: &[u8]) -> Result<Option<SeenKept>, Malfo
         Some(&AF_INET6) => Family::Ipv6,
         _ => return Ok(None),
     };
-    if entry.state & PERMANENT == 0 || entry.flags & PROXY != 0 {
+    // They come in dumps of their own.
+    let proxy = entry.flags & PROXY != 0;
+    if entry.state & PERMANENT == 0 && !proxy || entry.index == 0 {
         return Ok(None);
     }
     let ip = entry.attrs.ip(NDA_DST).ok_or(Malformed)?;
     let mut seen = entry.kept(KeptKind::Neighbour, payload);
     seen.family = Some(family);
-    seen.lead = ip.to_string();
+    seen.lead = if proxy { format!("proxy {ip}") } else { ip.to_string() };
     seen.tail = entry.mac().map(|mac| format!(" lladdr {mac}")).unwrap_or_default();
     Ok(Some(seen))
 }
@@ -61,19 +67,22 @@ pub(in crate::netlink) fn read_forwarding(payload: &[u8]) -> Result<Option<SeenK
     let to = entry.attrs.ip(NDA_DST);
     let bridge = entry.attrs.u32(NDA_MASTER);
     let by_link = entry.flags & BY_LINK != 0;
+    let permanent = entry.state & PERMANENT != 0;
     let set = match bridge {
-        // Permanent ones are the addresses of its ports.
-        Some(_) => !by_link && entry.state & (NOARP | PERMANENT) == NOARP,
+        Some(_) => !by_link && entry.state & (NOARP | PERMANENT) != 0,
         // Only tunnels say where to.
         None => by_link && entry.state & (NOARP | PERMANENT) != 0 && to.is_some(),
     };
     let Some(mac) = entry.mac().filter(|_| set) else { return Ok(None) };
-    // A bridge doesn't say that it is one, and has to be told.
+    // A bridge doesn't say that it is one, and has to be told; about itself it takes it as a link.
+    let port_of = bridge.filter(|bridge| *bridge != entry.index);
     if bridge.is_some() {
-        entry.flags |= BY_BRIDGE;
+        entry.flags |= if port_of.is_some() { BY_BRIDGE } else { BY_LINK };
     }
     let mut seen = entry.kept(KeptKind::Forwarding, payload);
-    seen.hops.extend(bridge.map(hop));
+    seen.hops.extend(port_of.map(hop));
+    // Permanent ones may be the addresses of the bridge and its ports.
+    seen.own_mac = entry.attrs.get(NDA_LLADDR).and_then(read_mac).filter(|_| permanent && bridge.is_some());
     seen.hops.extend(entry.attrs.u32(NDA_IFINDEX).map(hop));
     seen.lead = mac;
     if let Some(vlan) = entry.attrs.get(NDA_VLAN).and_then(Attr::u16) {
@@ -102,7 +111,7 @@ impl<'a> Entry<'a> {
             attrs: Attrs::after(payload, HEADER)?,
             index: read_u32(payload, INDEX.start).ok_or(Malformed)?,
             state: read_u16(payload, 8).ok_or(Malformed)?,
-            flags: *payload.get(10).ok_or(Malformed)?,
+            flags: *payload.get(FLAGS).ok_or(Malformed)?,
         })
     }
 
@@ -121,7 +130,7 @@ impl<'a> Entry<'a> {
             other => other,
         };
         header[8..10].copy_from_slice(&state.to_ne_bytes());
-        header[10] = self.flags & !NOT_ASKED;
+        header[FLAGS] = self.flags & !NOT_ASKED;
         let bytes = rewritten(&header, &pieces(payload, HEADER), |number, inside| match number {
             NDA_IFINDEX => Some(vec![0; 4]),
             number => ASKED.contains(&number).then(|| inside.to_vec()),

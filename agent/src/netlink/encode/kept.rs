@@ -6,13 +6,14 @@ use super::route::RTM_NEWROUTE;
 use super::rule::{RTM_DELRULE, RTM_NEWRULE};
 use super::{EncodeError, Encoder, SET};
 use crate::netlink::decode::kept::{NEXT_HOP_HEADER, NHA_OIF, pieces, renumbered, rewritten};
-use crate::netlink::decode::neighbour;
 use crate::netlink::decode::route::{HEADER, RTA_MULTIPATH, RTA_OIF};
-use crate::netlink::socket::{APPEND, CREATE, REPLACE};
+use crate::netlink::decode::{AF_BRIDGE, group, neighbour};
+use crate::netlink::socket::{APPEND, CREATE, EXCLUSIVE, REPLACE};
 use crate::netlink::wire::Message;
 
 const RTM_NEWNEXTHOP: u16 = 104;
 const RTM_NEWNEIGH: u16 = 28;
+const RTM_NEWMDB: u16 = 84;
 
 impl Encoder<'_> {
     pub(super) fn restore(&self, kept: &Kept) -> Result<Message, EncodeError> {
@@ -27,11 +28,12 @@ impl Encoder<'_> {
             KeptKind::Neighbour => return Ok(entry(kept, REPLACE, index)),
             // A tunnel may have several for one hardware address.
             KeptKind::Forwarding => return Ok(entry(kept, APPEND, index)),
+            KeptKind::Group => return Ok(multicast(kept, index)),
         };
         let (header, link) = match kept.kind {
             KeptKind::NextHop => (NEXT_HOP_HEADER, Some(NHA_OIF)),
             KeptKind::Route => (HEADER, Some(RTA_OIF)),
-            KeptKind::Rule | KeptKind::Neighbour | KeptKind::Forwarding => (HEADER, None),
+            KeptKind::Rule | KeptKind::Neighbour | KeptKind::Forwarding | KeptKind::Group => (HEADER, None),
         };
         let payload = rewritten(
             kept.payload.get(..header).unwrap_or_default(),
@@ -63,6 +65,27 @@ fn entry(kept: &Kept, flags: u16, index: impl Fn(usize) -> u32) -> Message {
         _ => Some(inside.to_vec()),
     });
     let mut message = Message::new(RTM_NEWNEIGH, SET | CREATE | flags);
+    message.raw(&payload);
+    message
+}
+
+/// A group of a bridge: the bridge is in the header, the port in what it is about.
+fn multicast(kept: &Kept, index: impl Fn(usize) -> u32) -> Message {
+    let mut header = [0; group::HEADER];
+    header[0] = AF_BRIDGE;
+    header[group::INDEX].copy_from_slice(&index(1).to_ne_bytes());
+    let payload = rewritten(&header, &pieces(&kept.payload, 0), |number, inside| match number {
+        group::SET_ENTRY => {
+            let mut inside = inside.to_vec();
+            inside
+                .get_mut(group::PORT)
+                .into_iter()
+                .for_each(|port| port.copy_from_slice(&index(0).to_ne_bytes()));
+            Some(inside)
+        }
+        _ => Some(inside.to_vec()),
+    });
+    let mut message = Message::new(RTM_NEWMDB, SET | CREATE | EXCLUSIVE);
     message.raw(&payload);
     message
 }

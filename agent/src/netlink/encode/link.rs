@@ -1,17 +1,17 @@
 //! Links, their options, ports and VLANs.
 
-use policy::plan::{NewLink, VlanEntry};
-use policy::state::{Attributes, IfName, LinkKind, Mac, Options, VlanRange};
+use policy::plan::NewLink;
+use policy::state::{Attributes, IfName, LinkKind, Mac, Options, VlanEntry, VlanRange};
 
 use super::{ADD, EncodeError, Encoder, SET};
 use crate::netlink::decode::AF_BRIDGE;
 use crate::netlink::decode::link::{
-    HEADER, IFLA_ADDRESS, IFLA_AF_SPEC, IFLA_ALT_IFNAME, IFLA_IFNAME, IFLA_LINK, IFLA_LINKINFO,
-    IFLA_PROP_LIST, INFO_DATA, INFO_KIND, INFO_PORT_DATA, INFO_PORT_KIND,
+    FLAGS, FLAGS_NUMBER, HEADER, IFLA_ADDRESS, IFLA_AF_SPEC, IFLA_ALT_IFNAME, IFLA_IFNAME, IFLA_LINK,
+    IFLA_LINKINFO, IFLA_PROP_LIST, INFO_DATA, INFO_KIND, INFO_PORT_DATA, INFO_PORT_KIND,
 };
 use crate::netlink::decode::vlans::{PVID, RANGE_BEGIN, RANGE_END, UNTAGGED, VLAN_INFO};
 use crate::netlink::kind::{self, OptionError};
-use crate::netlink::wire::Message;
+use crate::netlink::wire::{Message, read_u32};
 
 const RTM_NEWLINK: u16 = 16;
 pub(super) const RTM_DELLINK: u16 = 17;
@@ -20,6 +20,9 @@ pub(super) const RTM_NEWLINKPROP: u16 = 108;
 pub(super) const RTM_DELLINKPROP: u16 = 109;
 
 const VETH_PEER: u16 = 1;
+/// VLANs of a bridge itself, not of a port.
+const BRIDGE_FLAGS: u16 = 0;
+const BY_ITSELF: u16 = 2;
 
 impl Encoder<'_> {
     pub(super) fn link(&self, kind: u16, flags: u16, link: &IfName) -> Result<Message, EncodeError> {
@@ -63,7 +66,8 @@ impl Encoder<'_> {
         let name = kind::kernel_name(&new.kind).ok_or_else(not_virtual)?;
         let base = new.base.as_ref().map(|base| self.index(base)).transpose()?;
         let mut message = Message::new(RTM_NEWLINK, ADD);
-        message.raw(&link_header(0, 0, 0, 0)).text(IFLA_IFNAME, new.name.as_str());
+        let (flags, change) = flags_of(&new.attributes);
+        message.raw(&link_header(0, 0, flags, change)).text(IFLA_IFNAME, new.name.as_str());
         if let Some(Mac(mac)) = new.mac {
             message.attr(IFLA_ADDRESS, &mac);
         }
@@ -76,8 +80,9 @@ impl Encoder<'_> {
                 data.u32(kind::VXLAN_BASE, base);
             }
             if let (Some(peer), LinkKind::Veth) = (&new.peer, &new.kind) {
+                let (flags, change) = flags_of(&new.peer_attributes);
                 data.nest(VETH_PEER, |other| {
-                    other.raw(&link_header(0, 0, 0, 0)).text(IFLA_IFNAME, peer.as_str());
+                    other.raw(&link_header(0, 0, flags, change)).text(IFLA_IFNAME, peer.as_str());
                     put(other, &new.peer_attributes);
                 });
             }
@@ -122,7 +127,9 @@ impl Encoder<'_> {
         attributes: &Attributes,
         kind_attributes: &Attributes,
     ) -> Result<Message, EncodeError> {
-        let mut message = self.link(RTM_NEWLINK, SET, link)?;
+        let mut message = Message::new(RTM_NEWLINK, SET);
+        let (flags, change) = flags_of(attributes);
+        message.raw(&link_header(0, self.index(link)?, flags, change));
         put(&mut message, attributes);
         if let Some(name) = kind::kernel_name(kind).filter(|_| !kind_attributes.is_empty()) {
             info(&mut message, (INFO_KIND, INFO_DATA), name, |data| {
@@ -151,6 +158,7 @@ impl Encoder<'_> {
     pub(super) fn vlans(
         &self,
         link: &IfName,
+        own: bool,
         remove: &[VlanRange],
         add: &[VlanEntry],
     ) -> Result<Vec<Message>, EncodeError> {
@@ -158,7 +166,12 @@ impl Encoder<'_> {
         let message = |kind: u16, write: &dyn Fn(&mut Message)| {
             let mut message = Message::new(kind, SET);
             message.raw(&link_header(AF_BRIDGE, index, 0, 0));
-            message.nest(IFLA_AF_SPEC, |list| write(list));
+            message.nest(IFLA_AF_SPEC, |list| {
+                if own {
+                    list.u16(BRIDGE_FLAGS, BY_ITSELF);
+                }
+                write(list);
+            });
             message
         };
         let mut messages = Vec::new();
@@ -179,11 +192,17 @@ impl Encoder<'_> {
     }
 }
 
-/// What there is no word for, as it came.
+/// What there is no word for, as it came; flags are in the header.
 fn put(message: &mut Message, attributes: &Attributes) {
-    for (kind, bytes) in attributes {
+    for (kind, bytes) in attributes.iter().filter(|(kind, _)| *kind != FLAGS_NUMBER) {
         message.attr(*kind, bytes);
     }
+}
+
+/// Flags that there is no word for, and which of them are meant.
+fn flags_of(attributes: &Attributes) -> (u32, u32) {
+    let kept = attributes.iter().find(|(kind, _)| *kind == FLAGS_NUMBER);
+    kept.and_then(|(_, bytes)| read_u32(bytes, 0)).map_or((0, 0), |flags| (flags, FLAGS))
 }
 
 /// What a link is, or is a port of, and the options that go with it, under these two numbers.

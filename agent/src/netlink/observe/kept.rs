@@ -61,8 +61,11 @@ pub(super) fn name(mut seen: SeenKept, objects: &BTreeMap<u32, Vec<SeenHop>>, na
     })
 }
 
-/// Whether a tunnel has made an entry by itself, for its remote end.
+/// Whether a tunnel has made an entry by itself, for its remote end; or a bridge, for itself or a port.
 pub(super) fn is_default(seen: &SeenKept, links: &BTreeMap<u32, Link>) -> bool {
+    if let Some(mac) = seen.own_mac {
+        return seen.hops.iter().any(|hop| links.get(&hop.index).is_some_and(|link| link.mac == Some(mac)));
+    }
     let (Some(to), Some(hop)) = (seen.default_of, seen.hops.first()) else { return false };
     let remote = |link: &Link| {
         let mut options = link.options.iter();

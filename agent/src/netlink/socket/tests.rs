@@ -8,7 +8,7 @@ use nix::errno::Errno;
 
 use super::{
     CAPPED, DUMP, DUMP_INTERRUPTED, DUMP_TRIES, Dumped, HAS_TEXT, KIND_DONE, KIND_ERROR, KIND_OVERRUN,
-    NetlinkError, REQUEST, Refused, Socket, WINDOW, Wire,
+    NetlinkError, REQUEST, Refused, Socket, WINDOW, WINDOW_BYTES, Wire,
 };
 use crate::netlink::wire::{Malformed, Message, read_u32};
 
@@ -133,4 +133,21 @@ fn each_refusal_is_known_by_its_place_across_windows() {
     let refused = Script::of(vec![first, second]).requests(messages).unwrap();
     let why = Refused { errno: Errno::EEXIST, text: Some("because".into()) };
     assert_eq!(refused, [(2, why.clone()), (WINDOW + 1, why)]);
+}
+
+/// What is long is sent in several datagrams, and a single message whatever its length.
+#[test]
+fn a_datagram_ends_before_it_is_too_long() {
+    let long = |bytes: usize| {
+        let mut message = Message::new(LINK, REQUEST);
+        message.raw(&vec![0; bytes]);
+        message
+    };
+    let third = WINDOW_BYTES / 3 - 16;
+    let messages = vec![long(third), long(third), long(third), long(third), long(2 * WINDOW_BYTES)];
+    let answer = |sequence: u32| result(KIND_ERROR, sequence, CAPPED, -(Errno::EINVAL as i32));
+    let answers = vec![vec![answer(1), answer(2), answer(3)], vec![answer(4)], vec![answer(5)]];
+    let refused = Script::of(answers).requests(messages).unwrap();
+    let places: Vec<usize> = refused.iter().map(|(place, _)| *place).collect();
+    assert_eq!(places, [0, 1, 2, 3, 4]);
 }

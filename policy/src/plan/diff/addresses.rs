@@ -19,7 +19,7 @@ mod held;
 use super::Walk;
 use crate::plan::memory::{is_fixed, is_secondary, secondaries};
 use crate::plan::step::Step;
-use crate::state::{Address, Family, IfName, LinkKind, Observed, Route};
+use crate::state::{Address, AddressProtocol, Family, IfName, LinkKind, Observed, Route};
 use held::Held;
 use std::collections::BTreeSet;
 
@@ -110,7 +110,8 @@ impl Walk<'_> {
                 continue;
             };
             let gone = change.remove.iter().any(|a| a.same(found));
-            let marked = wanted.protocol.is_some() && wanted.protocol != found.protocol;
+            let by = wanted.protocol.filter(|by| *by != AddressProtocol::UNSPEC);
+            let marked = by.is_some() && wanted.protocol != found.protocol;
             if !gone && (marked || wanted.is_dynamic() != found.is_dynamic()) {
                 change.replace.push(wanted.clone());
             }

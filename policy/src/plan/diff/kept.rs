@@ -21,7 +21,9 @@ impl Walk<'_> {
     pub(super) fn kept_last(&mut self, to: &Observed) {
         self.put_back(to, |kept| kept.kind == KeptKind::Route);
         self.put_back(to, |kept| kept.kind == KeptKind::Rule);
-        self.put_back(to, |kept| matches!(kept.kind, KeptKind::Neighbour | KeptKind::Forwarding));
+        let entry =
+            |kind: KeptKind| matches!(kind, KeptKind::Neighbour | KeptKind::Forwarding | KeptKind::Group);
+        self.put_back(to, |kept| entry(kept.kind));
     }
 
     fn put_back(&mut self, to: &Observed, fits: impl Fn(&Kept) -> bool) {

@@ -157,7 +157,7 @@ impl Walk<'_> {
         self.link_options(wanted, &now);
         // A link that was made without: the kernel wouldn't have them at that moment.
         let (own, of_kind) = (&wanted.attributes, &wanted.kind_attributes);
-        let differ = |wanted: &Attributes, now: &Attributes| !wanted.is_empty() && wanted != now;
+        let differ = |wanted: &Attributes, now: &Attributes| wanted.iter().any(|kept| !now.contains(kept));
         if differ(own, &now.attributes) || differ(of_kind, &now.kind_attributes) {
             let (attributes, kind_attributes) = (own.clone(), of_kind.clone());
             let (link, kind) = (link.clone(), wanted.kind.clone());
@@ -242,7 +242,7 @@ fn order(state: &Observed) -> Vec<IfName> {
 }
 
 /// Whether only a new link can be what is wanted.
-fn is_another(now: &Link, wanted: &Link) -> bool {
+pub(in crate::plan) fn is_another(now: &Link, wanted: &Link) -> bool {
     let sits = wanted.base.is_some() && wanted.base != now.base;
     let faces = wanted.kind == LinkKind::Veth
         && wanted.peer.is_some()

@@ -1,10 +1,10 @@
 //! Options of links and ports, when the kernel takes them.
 
 use super::Walk;
-use crate::plan::step::{Step, VlanEntry};
+use crate::plan::step::Step;
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::option::{OptSpec, OptValue, Options, When};
-use crate::state::{Link, LinkKind, Observed, PortVlan, VlanRange};
+use crate::state::{Link, LinkKind, Observed, PortVlan, VlanEntry, VlanRange};
 
 /// Options that go with the making of a link.
 pub(super) fn at_creation(wanted: &Link) -> Options {
@@ -71,6 +71,9 @@ impl Walk<'_> {
             let kind = wanted.kind.clone();
             self.step(Step::SetOptions { link: wanted.name.clone(), kind, options: late });
         }
+        if wanted.kind == LinkKind::LinuxBridge {
+            self.restore_vlans(wanted, &now, wanted.default_pvid());
+        }
         let Some(controller) = wanted.controller.as_ref().and_then(|c| to.links.get(c)) else {
             self.filtering(wanted, &now);
             return;
@@ -87,12 +90,28 @@ impl Walk<'_> {
             let (link, kind) = (wanted.name.clone(), controller.kind.clone());
             self.step(Step::RestorePort { link, kind, attributes: flags.clone() });
         }
-        if controller.kind.spec().ports == PortStyle::Bridge && wanted.port.vlan != now.port.vlan {
-            let (remove, add) = vlan_change(&now.port.vlan, &wanted.port.vlan, controller.default_pvid());
+        let bridged = controller.kind.spec().ports == PortStyle::Bridge;
+        if bridged && wanted.vlans.is_some() {
+            self.restore_vlans(wanted, &now, controller.default_pvid());
+        } else if bridged && wanted.port.vlan != now.port.vlan {
+            let default = controller.default_pvid();
+            let (remove, add) = vlan_change(&carried(&now, default), entries(&wanted.port.vlan, default));
             let vlan = wanted.port.vlan.clone();
             self.step(Step::SetPortVlans { link: wanted.name.clone(), vlan, remove, add });
         }
         self.filtering(wanted, &now);
+    }
+
+    /// As the kernel had them, whatever a document could say of it.
+    fn restore_vlans(&mut self, wanted: &Link, now: &Link, default: u16) {
+        let Some(all) = wanted.vlans.clone() else { return };
+        let (remove, add) = vlan_change(&carried(now, default), all.clone());
+        if remove.is_empty() && add.is_empty() {
+            return;
+        }
+        let (link, vlan) = (wanted.name.clone(), wanted.port.vlan.clone());
+        let own = wanted.kind == LinkKind::LinuxBridge;
+        self.step(Step::RestoreVlans { link, own, vlan, all, remove, add });
     }
 
     /// Filtering goes on when all ports have their VLANs (controllers come after their ports), so that no frame
@@ -108,9 +127,13 @@ impl Walk<'_> {
     }
 }
 
-/// What the kernel has to take from and give to a port, the default VLAN being nobody's word.
-fn vlan_change(now: &PortVlan, wanted: &PortVlan, default: u16) -> (Vec<VlanRange>, Vec<VlanEntry>) {
-    let (old, new) = (entries(now, default), entries(wanted, default));
+/// What a link carries, as far as that is known: the default VLAN is nobody's word.
+fn carried(now: &Link, default: u16) -> Vec<VlanEntry> {
+    now.vlans.clone().unwrap_or_else(|| entries(&now.port.vlan, default))
+}
+
+/// What the kernel has to take from and give to a port.
+fn vlan_change(old: &[VlanEntry], new: Vec<VlanEntry>) -> (Vec<VlanRange>, Vec<VlanEntry>) {
     let covered = |id: u16| new.iter().any(|e| e.range.min <= id && id <= e.range.max);
     let mut remove: Vec<VlanRange> = Vec::new();
     for id in old.iter().flat_map(|e| e.range.min..=e.range.max).filter(|id| !covered(*id)) {

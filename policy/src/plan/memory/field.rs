@@ -1,7 +1,7 @@
 //! What a link is set to and nothing else hangs on. The kernel refuses none of it.
 
 use super::MemoryError;
-use crate::state::{AcceptRa, Attributes, Family, Link, Options, PortVlan};
+use crate::state::{AcceptRa, Attributes, Family, Link, Options, PortVlan, VlanEntry};
 
 type Done = Result<(), MemoryError>;
 
@@ -41,8 +41,9 @@ pub(super) fn port_attributes(link: &mut Link, attributes: &Attributes) -> Done 
     Ok(())
 }
 
-pub(super) fn port_vlans(link: &mut Link, vlan: &PortVlan) -> Done {
+pub(super) fn port_vlans(link: &mut Link, vlan: &PortVlan, all: Option<&Vec<VlanEntry>>) -> Done {
     link.port.vlan = vlan.clone();
+    link.vlans = all.cloned();
     Ok(())
 }
 

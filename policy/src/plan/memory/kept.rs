@@ -31,7 +31,7 @@ pub(super) fn drop_link(state: &mut Observed, link: &IfName) {
     });
     state.kept.retain(|kept| match kept.kind {
         KeptKind::Neighbour => !kept.uses(link),
-        KeptKind::Forwarding => !gone || !kept.uses(link),
+        KeptKind::Forwarding | KeptKind::Group => !gone || !kept.uses(link),
         _ => true,
     });
     let links = &state.links;
@@ -89,7 +89,7 @@ pub(super) fn drop_source(state: &mut Observed, ip: IpAddr) {
 
 pub(super) fn restore(state: &mut Observed, kept: &Kept) -> Result<(), MemoryError> {
     let refused = || MemoryError::Kept { kept: Box::new(kept.clone()) };
-    if kept.kind == KeptKind::Forwarding {
+    if matches!(kept.kind, KeptKind::Forwarding | KeptKind::Group) {
         let is_there = |hop: &NextHop| state.links.contains_key(&hop.dev);
         let is_port = |(port, bridge): (&IfName, &IfName)| {
             state.links.get(port).is_some_and(|l| l.controller.as_ref() == Some(bridge))

@@ -7,7 +7,7 @@ use crate::state::{Attributes, IfName, Link, LinkKind, Mac, Observed, Port};
 
 /// What sits on a link.
 fn uppers(state: &Observed, name: &IfName) -> Vec<IfName> {
-    state.links.values().filter(|l| l.base.as_ref() == Some(name)).map(|l| l.name.clone()).collect()
+    state.links.values().filter(|l| l.sits_on() == Some(name)).map(|l| l.name.clone()).collect()
 }
 
 /// A vlan follows its base up and down, unless it is bound loosely.
@@ -117,6 +117,7 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
     let link = get(state, name)?;
     link.controller = Some(controller.clone());
     link.port = Port::default();
+    forget_vlans(link, style);
     match style {
         PortStyle::Bond => link.up = true,
         PortStyle::Vrf => cycle(state, name),
@@ -164,6 +165,7 @@ pub(super) fn detach(state: &mut Observed, name: &IfName, controller: &IfName) -
     }
     link.controller = None;
     link.port = Port::default();
+    forget_vlans(link, style);
     kept::drop_port(state, name, controller);
     match style {
         PortStyle::Bond => set_down(state, name)?,
@@ -172,6 +174,13 @@ pub(super) fn detach(state: &mut Observed, name: &IfName, controller: &IfName) -
         PortStyle::None => {}
     }
     Ok(())
+}
+
+/// A new port has the bridge's default VLAN, which is nobody's word; one that was has none.
+fn forget_vlans(link: &mut Link, style: PortStyle) {
+    if style == PortStyle::Bridge {
+        link.vlans = None;
+    }
 }
 
 /// A change of vrf takes the link down and up again: what lives in routing tables is lost.

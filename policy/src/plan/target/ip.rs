@@ -7,6 +7,7 @@ use crate::state::{
     AcceptRa, Address, AddressProtocol, DesiredAddress, DesiredIp, DesiredLink, Family, Ip, LinkKind,
     LinkState,
 };
+use std::net::IpAddr;
 
 impl Merge<'_> {
     pub(super) fn ips(&mut self, doc: &DesiredLink) {
@@ -104,6 +105,19 @@ fn listed(wanted: &DesiredIp, address: &Address) -> bool {
     wanted.addresses.iter().flatten().any(|a| a.ip == address.ip && a.prefix == address.prefix)
 }
 
+/// Whether an address stays although a list doesn't name it: it is not Berth's, or it is a link-local address where the kernel
+/// makes none and the list names none. Without one there is no IPv6, and whoever manages such a link has put it there.
+pub(in crate::plan) fn stays(
+    address: &Address,
+    found: &[Address],
+    list: &[DesiredAddress],
+    kind: &LinkKind,
+) -> bool {
+    let local = |ip: IpAddr| Address::new(ip, 64).is_link_local();
+    let needed = || !found.iter().any(Address::is_kernel_link_local) && !list.iter().any(|a| local(a.ip));
+    address.is_foreign() || is_fixed(kind, address) || address.is_link_local() && needed()
+}
+
 /// The addresses in the order the kernel will keep them: as listed, with those that are not Berth's left after
 /// the address they follow now.
 pub(in crate::plan) fn arrange(
@@ -112,7 +126,7 @@ pub(in crate::plan) fn arrange(
     kind: &LinkKind,
     family: Family,
 ) -> Vec<Address> {
-    let keeps = |a: &Address| a.is_foreign() || is_fixed(kind, a);
+    let keeps = |a: &Address| stays(a, found, list, kind);
     let mut wanted: Vec<Address> = Vec::new();
     for entry in list {
         let mut address = Address::new(entry.ip, entry.prefix);

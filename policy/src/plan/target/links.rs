@@ -26,6 +26,8 @@ impl Merge<'_> {
         };
         let kind = link.kind.to_string();
         match &link.kind {
+            // It goes with what it sits on, if that does: `stack` looks.
+            LinkKind::Other(_) if link.shrinks_with.is_some() => {}
             LinkKind::Other(_) => {
                 self.link_problem(doc, "state", ProblemKind::Ignored { name: name.clone(), kind });
             }

@@ -4,8 +4,8 @@ use super::Merge;
 use crate::plan::error::ProblemKind;
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::{
-    Desired, DesiredAddress, DesiredIp, DesiredLink, Family, IfName, LinkState, OptName, OptValue, Port,
-    PortEntry, Ports,
+    Desired, DesiredAddress, DesiredIp, DesiredLink, Family, IfName, Link, LinkKind, LinkState, OptName,
+    OptValue, Port, PortEntry, Ports,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,6 +34,17 @@ impl Merge<'_> {
             }
         }
         self.filtering(desired);
+    }
+
+    /// All that a port carries is known only as long as it stays where it is and nobody asks for something else.
+    pub(super) fn void_vlans(&mut self) {
+        for link in self.state.links.values_mut().filter(|link| link.vlans.is_some()) {
+            let was = self.observed.links.get(&link.name);
+            let same = |was: &Link| was.controller == link.controller && was.port.vlan == link.port.vlan;
+            if link.kind != LinkKind::LinuxBridge && !was.is_some_and(same) {
+                link.vlans = None;
+            }
+        }
     }
 
     /// The ports that each controller has, as observed.

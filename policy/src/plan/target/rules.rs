@@ -63,16 +63,10 @@ pub(in crate::plan) fn is_born(wish: &DesiredRule) -> bool {
     wish.priority.is_some_and(priority)
 }
 
-/// Whether a rule is the one wished for; a priority that wasn't said may be any. A mask of all ones is what the
-/// kernel adds to a mark.
+/// Whether a rule is the one wished for; a priority that wasn't said may be any.
 pub(in crate::plan) fn is(wish: &DesiredRule, found: &Rule) -> bool {
     let wanted = rule(wish, wish.family.unwrap_or(Family::Ipv4), wish.priority.unwrap_or(found.priority));
-    let mask = |r: &Rule| r.fwmark.map(|_| r.fwmask.unwrap_or(u32::MAX));
-    let mut twin = found.clone();
-    if mask(&wanted) == mask(found) {
-        twin.fwmask = wanted.fwmask;
-    }
-    twin == wanted
+    wanted.is(found)
 }
 
 /// Whether a filter means a rule: what it doesn't say matches anything.

@@ -1,11 +1,12 @@
 //! Links on links: orphans go with what they sit on, nothing sits on itself, MTUs fit.
 
 use super::Merge;
+use crate::plan::diff::is_another;
 use crate::plan::error::{Problem, ProblemKind};
 use crate::plan::memory::{fits_base, follows};
 use crate::plan::order::{Cycle, lowest_first};
 use crate::state::kind::PortStyle;
-use crate::state::{Desired, DesiredLink, IfName, Link, LinkKind};
+use crate::state::{Desired, DesiredLink, IfName, Link, LinkKind, LinkState};
 use std::collections::BTreeMap;
 
 /// The smallest MTU that IPv6 works with.
@@ -13,6 +14,7 @@ const IPV6_LEAST: u32 = 1280;
 
 impl Merge<'_> {
     pub(super) fn stack(&mut self) {
+        self.taken_along();
         self.orphans();
         self.bases();
         self.mac_vlans();
@@ -23,6 +25,37 @@ impl Merge<'_> {
                 let path = doc.map_or("interfaces".into(), |d| format!("interfaces[{}]", d.index));
                 let names = names.iter().map(ToString::to_string).collect();
                 self.problem(path, ProblemKind::Cycle { names });
+            }
+        }
+    }
+
+    /// Links that are not Berth's to make go with what they sit on, be that deleted or made anew. Only if the document
+    /// says so of both: nobody brings them back.
+    fn taken_along(&mut self) {
+        let another = |name: &&IfName| {
+            let pair = self.observed.links.get(*name).zip(self.state.links.get(*name));
+            pair.is_some_and(|(now, wanted)| now.kind.is_virtual() && is_another(now, wanted))
+        };
+        let anew = self.observed.links.keys().filter(another);
+        let going: Vec<&IfName> = self.removed.iter().chain(anew).collect();
+        let along: BTreeMap<IfName, IfName> = self.above(going).into_iter().collect();
+        for link in self.observed.links.values().filter(|link| link.ignored) {
+            let says_absent = self.docs.get(&link.name).copied().filter(|doc| doc.state == LinkState::Absent);
+            let (upper, kind) = (link.name.clone(), link.kind.to_string());
+            match (along.get(&link.name).cloned(), says_absent) {
+                (Some(_), Some(_)) => {
+                    self.state.links.remove(&link.name);
+                    self.removed.insert(upper);
+                }
+                (Some(base), None) => {
+                    let doc = self.docs.get(&base);
+                    let path = doc.map_or("interfaces".into(), |d| format!("interfaces[{}]", d.index));
+                    self.problem(path, ProblemKind::TakenAlong { upper, kind, base });
+                }
+                (None, Some(doc)) if link.shrinks_with.is_some() => {
+                    self.link_problem(doc, "state", ProblemKind::Ignored { name: upper, kind });
+                }
+                (None, _) => {}
             }
         }
     }
@@ -47,15 +80,21 @@ impl Merge<'_> {
         }
     }
 
-    /// All that sits on what is removed, however high, each with what it sits on.
+    /// All that sits on what is removed, however high, each with what it sits on; but for what is not Berth's.
     fn above_removed(&self) -> Vec<(IfName, IfName)> {
+        let above = self.above(self.removed.iter().collect());
+        let ours = |name: &IfName| self.state.links.get(name).is_some_and(|link| !link.ignored);
+        above.into_iter().filter(|(upper, _)| ours(upper)).collect()
+    }
+
+    /// All that sits on these links, however high, each with what it sits on.
+    fn above<'s>(&'s self, mut going: Vec<&'s IfName>) -> Vec<(IfName, IfName)> {
         let mut above: BTreeMap<&IfName, Vec<&IfName>> = BTreeMap::new();
         for link in self.state.links.values() {
-            if let Some(base) = &link.base {
+            if let Some(base) = link.sits_on() {
                 above.entry(base).or_default().push(&link.name);
             }
         }
-        let mut going: Vec<&IfName> = self.removed.iter().collect();
         let mut found = Vec::new();
         while let Some(name) = going.pop() {
             for upper in above.get(name).into_iter().flatten() {

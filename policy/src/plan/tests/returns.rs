@@ -87,6 +87,43 @@ fn what_shrank_along_grows_again_whosever_it_is() {
     assert!(!steps(&plan.revert_from(&after, &host)).iter().any(|step| step.contains("tap0")));
 }
 
+/// A macvtap on a bridge goes with it, and nobody can make it again: only if the document says so of both.
+#[test]
+fn a_link_of_an_unknown_kind_is_not_taken_along_in_silence() {
+    let name = |text: &str| IfName::new(text).expect("a name");
+    let mut host = observed(
+        "interfaces: [{name: br0, type: linux-bridge, state: up}, {name: eth0, type: ethernet, state: up},
+        {name: vx0, type: vxlan, state: up, vxlan: {id: 5, base-iface: br0}}]",
+    );
+    for (link, base) in [("tap0", "br0"), ("tap1", "vx0"), ("tap2", "eth0")] {
+        let mut tap = crate::state::Link::new(name(link), LinkKind::Other("macvtap".into()));
+        (tap.ignored, tap.shrinks_with) = (true, Some(name(base)));
+        host.insert(tap);
+    }
+    let refused = |document: &str| plan(&host, &desired(document)).expect_err("is refused").to_string();
+    let said = refused("interfaces: [{name: br0, state: absent}]");
+    assert!(said.contains("interfaces[0]: tap0 (macvtap) sits on br0 and goes with it"), "{said}");
+    assert!(said.contains("interfaces: tap1 (macvtap) sits on vx0 and goes with it"), "{said}");
+    // Made anew is no better.
+    let said = refused("interfaces: [{name: vx0, type: vxlan, vxlan: {id: 6, base-iface: br0}}]");
+    assert!(said.contains("tap1") && !said.contains("tap0"), "{said}");
+    // On its own it is not Berth's to remove.
+    let said = refused("interfaces: [{name: tap2, state: absent}]");
+    assert!(said.contains("which Berth leaves alone"), "{said}");
+    let all =
+        "interfaces: [{name: br0, state: absent}, {name: tap0, state: absent}, {name: tap1, state: absent}]";
+    let plan = planned(&host, all);
+    let words = |plan: &Plan| plan.losses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let lost = "tap1 is gone, and a link of type macvtap is not Berth's to make".to_owned();
+    assert!(words(&plan).contains(&lost), "{plan}");
+    let after = applied(&host, &plan);
+    assert_eq!(after.links.keys().map(IfName::as_str).collect::<Vec<_>>(), ["eth0", "tap2"]);
+    assert!(verify(&after, &desired(all)).is_empty());
+    let back = plan.revert_from(&after, &host);
+    assert!(words(&back).contains(&lost), "{back}");
+    assert!(applied(&after, &back).link("vx0").is_some());
+}
+
 #[test]
 fn addresses_of_a_narrow_scope_come_first_whatever_is_asked_for() {
     let host = observed("interfaces: [{name: eth0, type: ethernet, state: up}]");

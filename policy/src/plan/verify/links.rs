@@ -2,7 +2,7 @@
 
 use super::{Check, words};
 use crate::plan::memory::is_fixed;
-use crate::plan::target::ip::arrange;
+use crate::plan::target::ip::{arrange, stays};
 use crate::state::kind::PortStyle;
 use crate::state::{
     AcceptRa, Address, DesiredAddress, DesiredIp, DesiredLink, Family, Link, LinkKind, LinkState, Options,
@@ -177,7 +177,8 @@ impl Check<'_> {
     /// The static addresses, in the order the kernel keeps such a list in.
     fn addresses(&mut self, path: &str, wanted: &[DesiredAddress], found: &[Address], kind: &LinkKind) {
         let asked = |a: &Address| wanted.iter().any(|w| w.ip == a.ip && w.prefix == a.prefix);
-        let theirs = |a: &Address| a.is_foreign() || is_fixed(kind, a);
+        let all = found;
+        let theirs = |a: &Address| stays(a, all, wanted, kind);
         let order = match found.first().map(Address::family).or(wanted.first().map(|w| Family::of(&w.ip))) {
             Some(family) => arrange(found, wanted, kind, family),
             None => return,

@@ -42,6 +42,7 @@ fn read(r: &mut Reader, document: &Value) -> Observed {
         // Sections keep nothing aside: what is unread there is not the host's state.
         r.extra.clear();
     }
+    observed.tell_link_locals(|_| None);
     observed
 }
 

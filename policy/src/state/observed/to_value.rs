@@ -1,7 +1,9 @@
 //! Printing an observed state as nmstate's YAML: name, type and state first, then what a person looks for.
 
 use super::super::kind::{KindSpec, PortStyle};
-use super::super::{Address, Dns, Family, IfName, Ip, Link, LinkKind, Route, RouteType, Rule, option};
+use super::super::{
+    Address, AddressProtocol, Dns, Family, IfName, Ip, Link, LinkKind, Route, RouteType, Rule, option,
+};
 use super::Observed;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -115,7 +117,8 @@ fn write_address(address: &Address) -> Value {
         out.insert("valid-life-time".into(), json!(format!("{}sec", lifetime.valid)));
         out.insert("preferred-life-time".into(), json!(format!("{}sec", lifetime.preferred)));
     }
-    if let Some(protocol) = address.protocol {
+    // Nobody's in particular is what an address is without a word.
+    if let Some(protocol) = address.protocol.filter(|by| *by != AddressProtocol::UNSPEC) {
         out.insert("protocol".into(), json!(protocol.to_string()));
     }
     Value::Object(out)
