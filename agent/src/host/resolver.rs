@@ -62,7 +62,7 @@ impl Resolver {
         let changed = match &dns.text {
             Some(text) => file::replace(path, text),
             None if *dns == Dns::default() => file::remove(path),
-            None => file::replace(path, &drop_in(dns)),
+            None => file::replace(path, drop_in(dns)),
         };
         changed.map_err(|error| at(path, &error))?;
         reload()
