@@ -19,6 +19,10 @@ build: setup ## Build the berth binary (release) into target/release
 test: setup-tests ## Set up what is missing and run every test (the kernel's as root, in namespaces and a guest)
 	$(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
+.PHONY: test-long
+test-long: setup-tests ## What takes minutes more: the rest of the agent suite on a real API server
+	$(CARGO) test --workspace --no-fail-fast $(LOCKED) --test agents -- --ignored long::
+
 .PHONY: demo
 demo: setup ## Build berth and show it all on this machine: hosts, pools, a policy, and what may happen to them
 	$(CARGO) build $(LOCKED) -p agent

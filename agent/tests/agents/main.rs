@@ -1,7 +1,7 @@
 //! Agents on real namespaces and cards, with the controller, on the embedded API and on a real API server. Needs root.
 //!
 //! `field` has agents in this process, `fleet` as processes of their own; each of the rest is a subject. Each test of
-//! [`suite!`] runs twice: as `embedded::…` and, on a real API server, as `real::…`. There Nodes are made as a kubelet does,
+//! [`suite!`] runs as `embedded::…` and, on a real API server, as `real::…` or, if that takes long, as `long::…`. There Nodes are made as a kubelet does,
 //! each agent has a token of a pod on its own Node, the controller one of its own, and both have what `deploy` gives them, no
 //! more. Tests in no list run once, on the embedded API: they are about it, or about one host on its own, or take a minute
 //! and `hold` shows the same on a real one.
@@ -32,28 +32,58 @@ mod whole;
 
 const SEEDS: &str = "10.10.10.0/24";
 
-/// Every test, once per API. A function that is in no list here is dead code, and doesn't pass the linter.
+/// Every test, once per API. A function that is in no list here is dead code, and doesn't pass the linter. What takes minutes
+/// on a real API server, or is shown there by something else that is quicker, is run by `make test-long`.
 macro_rules! suite {
-    (only real { $($alone:ident: $($only:ident)+;)+ } $($subject:ident: $($test:ident)+;)+) => {
+    (
+        real { $($real:ident: $($only:ident)+;)+ }
+        long { $($long:ident: $($slow:ident)+;)+ }
+        both { $($both:ident: $($test:ident)+;)+ }
+        embedded, and long { $($own:ident: $($here:ident)+;)+ }
+    ) => {
         mod embedded {
-            $(mod $subject { $(
+            $(mod $both { $(
                 #[test]
                 fn $test() {
-                    crate::on::embedded(crate::$subject::$test);
+                    crate::on::embedded(crate::$both::$test);
+                }
+            )+ })+
+            mod and {
+                $(mod $own { $(
+                    #[test]
+                    fn $here() {
+                        crate::on::embedded(crate::$own::$here);
+                    }
+                )+ })+
+            }
+        }
+        mod real {
+            $(mod $both { $(
+                #[test]
+                fn $test() {
+                    crate::on::real(crate::$both::$test);
+                }
+            )+ })+
+            $(mod $real { $(
+                #[test]
+                fn $only() {
+                    crate::on::real(crate::$real::$only);
                 }
             )+ })+
         }
-        mod real {
-            $(mod $subject { $(
+        mod long {
+            $(mod $long { $(
                 #[test]
-                fn $test() {
-                    crate::on::real(crate::$subject::$test);
+                #[ignore = "minutes: make test-long"]
+                fn $slow() {
+                    crate::on::real(crate::$long::$slow);
                 }
             )+ })+
-            $(mod $alone { $(
+            $(mod $own { $(
                 #[test]
-                fn $only() {
-                    crate::on::real(crate::$alone::$only);
+                #[ignore = "minutes: make test-long"]
+                fn $here() {
+                    crate::on::real(crate::$own::$here);
                 }
             )+ })+
         }
@@ -61,73 +91,85 @@ macro_rules! suite {
 }
 
 suite! {
-    only real {
+    real {
         hold:
             the_api_server_is_restarted
-            etcd_is_paused
-            hosts_are_cut_off
             watches_miss_events
-            the_api_server_is_busy
-            tokens_expire
             r23_there_are_two_api_servers
             a_right_that_is_lacking_is_named;
     }
-    alone:
-        r22_r23_hosts_without_a_controller_serve_themselves
-        room_is_found_without_a_controller_and_one_that_comes_back_goes_on
-        a_claim_that_a_leader_leaves_is_served_by_its_host;
-    conditions:
-        r12_r13_a_pool_says_when_it_is_up_to_date;
-    crowd:
-        r22_r23_r104_a_crowd_whose_controller_is_killed_in_the_middle;
-    failing:
-        r14_r32_r69_an_exhausted_pool_says_so_and_recovers
-        r18_what_cannot_be_rendered_fails_with_the_diagnostic;
-    holders:
-        r24_r71_a_deleted_entry_comes_back
-        r25_an_agent_writes_what_is_its_own
-        r26_a_new_address_waits_for_the_node_to_be_ready
-        r30_a_host_that_is_selected_no_more_lets_go
-        r31_captures_stay_and_a_policy_made_anew_gets_the_same_address
-        r29_r40_a_lost_host_is_found_out
-        r29_r34_r40_a_lost_host_is_found_out_by_a_reset
-        r73_a_namesake_inherits_nothing;
-    names:
-        an_enactment_of_another_node_is_left_alone
-        captures_of_a_policy_of_before_are_not_used;
-    nodes:
-        rule7_a_node_registered_anew_never_loses_its_address
-        rule7_a_marked_address_that_nobody_knows_is_taken_off;
-    probes:
-        a_change_that_loses_the_gateway_is_undone
-        a_probe_that_there_is_not_is_named_and_nothing_is_touched
-        a_change_that_loses_the_api_is_undone
-        the_api_is_asked_from_the_agents_own_network;
-    ranges:
-        r19_the_prefix_length_is_the_ranges
-        r33_r97_r99_a_pool_made_anew_takes_back_what_it_has
-        r101_r104_a_range_more_serves_who_waits;
-    restart:
-        r27_a_restarted_agent_keeps_its_address
-        r27_r111_a_start_without_the_api_is_from_the_journal
-        rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
-        r27_an_api_that_takes_no_writes_keeps_no_address_off
-        what_cannot_be_read_is_not_gone
-        a_second_agent_for_one_host_refuses;
-    story:
-        r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses
-        drift_is_put_back;
-    told:
-        drift_and_pools_that_run_out_are_told
-        a_policy_that_fails_is_told;
-    whole:
-        r27_r111_the_api_is_away_for_a_while
-        a_second_agent_for_one_host_ends_at_once
-        a_policy_is_changed_under_way
-        a_policy_is_edited_while_hosts_wait_for_a_slot
-        an_agent_is_told_to_stop_under_way;
-    faults:
-        r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go
-        r22_r30_r67_r70_killed_while_policies_come_and_go
-        r22_r23_r30_r70_killed_while_serving_themselves;
+    long {
+        hold:
+            etcd_is_paused
+            hosts_are_cut_off
+            the_api_server_is_busy
+            tokens_expire;
+    }
+    both {
+        alone:
+            r22_r23_hosts_without_a_controller_serve_themselves
+            room_is_found_without_a_controller_and_one_that_comes_back_goes_on
+            a_claim_that_a_leader_leaves_is_served_by_its_host;
+        conditions:
+            r12_r13_a_pool_says_when_it_is_up_to_date;
+        crowd:
+            r22_r23_r104_a_crowd_whose_controller_is_killed_in_the_middle;
+        failing:
+            r14_r32_r69_an_exhausted_pool_says_so_and_recovers
+            r18_what_cannot_be_rendered_fails_with_the_diagnostic;
+        holders:
+            r25_an_agent_writes_what_is_its_own
+            r30_a_host_that_is_selected_no_more_lets_go
+            r29_r40_a_lost_host_is_found_out
+            r73_a_namesake_inherits_nothing;
+        nodes:
+            rule7_a_node_registered_anew_never_loses_its_address;
+        restart:
+            r27_a_restarted_agent_keeps_its_address
+            rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
+            r27_an_api_that_takes_no_writes_keeps_no_address_off;
+        story:
+            r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses
+            drift_is_put_back;
+        whole:
+            r27_r111_the_api_is_away_for_a_while
+            a_policy_is_changed_under_way;
+        faults:
+            r22_r23_r30_r70_killed_while_serving_themselves;
+    }
+    embedded, and long {
+        holders:
+            r24_r71_a_deleted_entry_comes_back
+            r26_a_new_address_waits_for_the_node_to_be_ready
+            r31_captures_stay_and_a_policy_made_anew_gets_the_same_address
+            r29_r34_r40_a_lost_host_is_found_out_by_a_reset;
+        names:
+            an_enactment_of_another_node_is_left_alone
+            captures_of_a_policy_of_before_are_not_used;
+        nodes:
+            rule7_a_marked_address_that_nobody_knows_is_taken_off;
+        probes:
+            a_change_that_loses_the_gateway_is_undone
+            a_probe_that_there_is_not_is_named_and_nothing_is_touched
+            a_change_that_loses_the_api_is_undone
+            the_api_is_asked_from_the_agents_own_network;
+        ranges:
+            r19_the_prefix_length_is_the_ranges
+            r33_r97_r99_a_pool_made_anew_takes_back_what_it_has
+            r101_r104_a_range_more_serves_who_waits;
+        restart:
+            r27_r111_a_start_without_the_api_is_from_the_journal
+            what_cannot_be_read_is_not_gone
+            a_second_agent_for_one_host_refuses;
+        told:
+            drift_and_pools_that_run_out_are_told
+            a_policy_that_fails_is_told;
+        whole:
+            a_second_agent_for_one_host_ends_at_once
+            a_policy_is_edited_while_hosts_wait_for_a_slot
+            an_agent_is_told_to_stop_under_way;
+        faults:
+            r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go
+            r22_r30_r67_r70_killed_while_policies_come_and_go;
+    }
 }
