@@ -105,11 +105,11 @@ pub(super) fn warn(response: &mut Response<Answer>, warnings: &[String]) {
     let longest = if warnings.iter().map(length).sum::<usize>() > WARNED { WARNING } else { WARNED };
     let (mut said, mut told) = (HashSet::new(), 0);
     for text in warnings.iter().filter(|text| said.insert(text.as_str())) {
-        let text: String = text.chars().take(longest).map(|c| if c.is_control() { ' ' } else { c }).collect();
-        told += length(&text);
         if told > WARNED {
             return;
         }
+        let text: String = text.chars().take(longest).map(|c| if c.is_control() { ' ' } else { c }).collect();
+        told += length(&text);
         let text = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{text}\"").as_bytes()) {
             response.headers_mut().append("warning", value);

@@ -47,7 +47,8 @@ pub(crate) async fn many_warnings_are_cut_short(s: Server) {
         let answer = s.post(POOLS, &object).await;
         let warnings = answer.warnings();
         let told: usize = warnings.iter().map(|warning| warning.chars().count()).sum();
-        assert!(warnings.len() > 10 && told <= 4096, "{} warnings, {told} characters", warnings.len());
+        // The one that goes beyond is the last.
+        assert!(warnings.len() > 10 && told <= 4096 + 256, "{} warnings, {told} characters", warnings.len());
         assert!(warnings.iter().all(|warning| warning.starts_with("unknown field \"spec.unknown")));
         answer.created();
     }
