@@ -33,7 +33,7 @@ pub use address::{AcceptRa, Address, AddressProtocol, Family, Ip, Lifetime};
 pub use default_vlans::default_port_vlans;
 pub use desired::{
     AltName, Desired, DesiredAddress, DesiredDns, DesiredIp, DesiredLink, DesiredRoute, DesiredRule,
-    Identifier, LinkState, PortEntry, Ports,
+    Identifier, LinkState, PortConfig, PortEntry, Ports,
 };
 pub use dns::Dns;
 pub use error::{Reason, Refusal, Refusals, StateErrors};

@@ -38,5 +38,5 @@ mod world;
 pub use alike::{Likeness, likeness};
 pub use check::{Bounds, Report, Violation, check};
 pub use config::Config;
-pub use fault::{Breach, Fault};
+pub use fault::{Breach, Fault, NoSuchFault};
 pub use many::check_all;

@@ -12,6 +12,7 @@ use super::record::{Enactment, Grant, Refusal, RefusalReason, Request, Slot, Slo
 use crate::pool::{Barred, Pool};
 
 mod batch;
+mod index;
 
 use batch::{Batch, Outcome};
 

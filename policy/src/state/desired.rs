@@ -89,7 +89,15 @@ pub struct Ports {
     pub list: Option<Vec<PortEntry>>,
     pub allow_extra: bool,
     /// A bond's `ports-config`: options of ports that are listed elsewhere.
-    pub config: BTreeMap<IfName, Options>,
+    pub config: BTreeMap<IfName, PortConfig>,
+}
+
+/// One entry of `ports-config`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Where it stands in the list, for messages; the first place of a port that is there twice.
+    pub index: usize,
+    pub options: Options,
 }
 
 /// One port in a list.

@@ -41,6 +41,8 @@ pub enum Reason {
     Missing,
     #[error("{name} was already given at {first}; say it once")]
     Duplicate { name: String, first: String },
+    #[error("is another name of {other}, which is given too; say it once")]
+    OtherName { other: &'static str },
     #[error("{0}")]
     Name(#[from] NameError),
     #[error("can't be used together with {other}")]

@@ -185,6 +185,12 @@ impl OptSpec {
         OptName(self.path)
     }
 
+    /// What else it is called, if anything: the last word of that path.
+    pub(crate) fn other_name(&self, name: &str) -> Option<&'static str> {
+        let other = if name == self.path { self.alias? } else { self.path };
+        other.rsplit('.').next()
+    }
+
     /// Why it has no meaning on a link (for a port: under a controller) with these options; `None` if it has.
     pub fn pointless(&self, link: &Options) -> Option<Pointless> {
         let get = |path: &str| link.iter().find(|(name, _)| name.as_str() == path).map(|(_, value)| value);

@@ -1,7 +1,7 @@
 //! Literal addresses of a desired state that fall into a pool's range: each is claimed like any other (docs/claims.md, rule 11).
 //!
-//! Looks at the state as it is written: what a template gives is not literal. The agent and the command line claim what
-//! is found here before any capture asks, so that no capture is given what the policy names itself.
+//! Looks at the state as it is written: what a template gives is not literal. The command line claims what is found
+//! here before any capture asks, so that no capture is given what the policy names itself; the agent doesn't yet.
 //!
 //! Cost: one pass over the addresses, each looked up in every pool.
 

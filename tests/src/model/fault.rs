@@ -1,6 +1,7 @@
 //! What may go wrong, and which rules can be broken on purpose to test the checker.
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A fault that a schedule may contain once; what recovers from it (a restart, a re-creation) is an ordinary
 /// move that may or may not follow.
@@ -21,10 +22,12 @@ pub enum Fault {
     WireTaken,
     /// A host's policy can't be put on its NIC for a while: no slot, or the kernel refuses.
     ApplyFails,
+    /// Node and disk go together: what boots is a new holder under the old name.
+    HostReinstalled,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 13] = [
+    pub const ALL: [Fault; 14] = [
         Fault::AgentCrash,
         Fault::AgentPause,
         Fault::Partition,
@@ -38,6 +41,7 @@ impl Fault {
         Fault::StoreRestored,
         Fault::WireTaken,
         Fault::ApplyFails,
+        Fault::HostReinstalled,
     ];
 
     /// Does it happen to one host, rather than to what all share?
@@ -48,6 +52,7 @@ impl Fault {
             }
             Self::AgentCrash | Self::AgentPause | Self::Partition | Self::HostOff => true,
             Self::NodeDeleted | Self::JournalLost | Self::EnactmentDeleted | Self::ApplyFails => true,
+            Self::HostReinstalled => true,
         }
     }
 
@@ -59,6 +64,22 @@ impl Fault {
             sets.extend(Self::ALL[i..].iter().map(|second| vec![*first, *second]));
         }
         sets
+    }
+}
+
+/// No fault has this name.
+#[derive(Debug, thiserror::Error)]
+#[error("{name}: no such fault; there are {}", Fault::ALL.map(|fault| fault.to_string()).join(", "))]
+pub struct NoSuchFault {
+    name: String,
+}
+
+impl FromStr for Fault {
+    type Err = NoSuchFault;
+
+    fn from_str(name: &str) -> Result<Self, NoSuchFault> {
+        let named = Self::ALL.into_iter().find(|fault| fault.to_string() == name);
+        named.ok_or_else(|| NoSuchFault { name: name.to_owned() })
     }
 }
 
@@ -74,16 +95,26 @@ impl fmt::Display for Fault {
 pub enum Breach {
     /// Rule 1: ids are not made once; a host uses the same one again.
     IdsUsedAgain,
+    /// Rule 1: an entry changes its id by what an old copy says.
+    RekeyedFromCache,
     /// Rule 2: the grant is used without asking the pool.
     Unconfirmed,
+    /// Rule 2: an answer lands whatever grant it replaces.
+    AnswersUnguarded,
     /// Rule 3: the address stays on the NIC until the release is over.
     ReleasedBeforeOff,
     /// Rule 4: freed without the agent's word.
     FreedWithoutWord,
+    /// Rule 4: the quarantine has no length.
+    NoQuarantine,
     /// Rule 5: a new pool gives before it is rebuilt.
     GivesUnbuilt,
     /// Rule 6: a restored store is not put on hold.
     NoHold,
+    /// Rule 6: a ledger write tests no sequence.
+    SequenceUntested,
     /// Rule 7: a Node re-created under its name inherits without proof.
     InheritsByName,
+    /// Rule 7: at boot the journal is applied before the Node is read.
+    JournalFirst,
 }

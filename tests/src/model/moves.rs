@@ -3,12 +3,13 @@
 use std::rc::Rc;
 
 use super::config::Config;
-use super::fault::Fault;
+use super::fault::{Breach, Fault};
 use super::world::{Agent, World};
 
 mod agent;
 mod controllers;
 mod events;
+mod excuses;
 
 /// One move. Hosts and answers by index; orders of the hosts by theirs in [`Config`]. Small, since the search
 /// keeps one for every state.
@@ -83,12 +84,18 @@ impl World {
             Move::RivalServes(order) => next.rival_serves(order.into(), config),
             Move::RivalTends(order) => next.rival_tends(order.into(), config),
             Move::RivalOverwrites(order) => next.rival_overwrites(order.into(), config),
-            Move::RivalAnswers(index) => next.rival_answers(index.into()),
-            Move::Start(host) | Move::Resume(host) | Move::Boot(host) => {
-                next.host_mut(host.into()).agent = Agent::Running;
-                true
+            Move::RivalAnswers(index) => next.rival_answers(index.into(), config),
+            Move::Start(host) | Move::Resume(host) => next.runs_again(host.into()),
+            Move::Boot(host) => {
+                if config.breach == Some(Breach::JournalFirst) {
+                    next.host_mut(host.into()).apply_journal();
+                }
+                next.runs_again(host.into())
             }
-            Move::Heal(host) => !std::mem::replace(&mut next.host_mut(host.into()).reachable, true),
+            Move::Heal(host) => {
+                next.host_mut(host.into()).reachable = true;
+                next.looks_again(host.into())
+            }
             Move::Applies(host) => {
                 next.host_mut(host.into()).waits.clear();
                 true
@@ -106,6 +113,7 @@ impl World {
             Move::Tick => next.tick(config),
             Move::Fault(fault, target) => next.fault(fault, target.into(), config),
         };
+        next.end_excuses();
         (moved && next != *self).then_some(next)
     }
 

@@ -46,9 +46,11 @@ pub(super) struct HostWorld {
     pub(super) nic: BTreeSet<IpAddr>,
     /// Policies that can't be put on the NIC now.
     pub(super) waits: BTreeSet<PolicyName>,
-    /// An exception of docs/claims.md holds for this host: it could not hear in time that its Node was deleted or
-    /// that the store was restored.
-    pub(super) excused: bool,
+    /// Nobody inside sees this: the Node UID under which each address on the NIC was last journalled. It outlives the
+    /// journal.
+    pub(super) under: BTreeMap<IpAddr, NodeUid>,
+    /// Nor this: the addresses for which an exception of docs/claims.md holds.
+    pub(super) excused: BTreeSet<IpAddr>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +88,8 @@ impl World {
             host: Host::default(),
             nic: BTreeSet::new(),
             waits: BTreeSet::new(),
-            excused: false,
+            under: BTreeMap::new(),
+            excused: BTreeSet::new(),
         };
         let mut world = Self {
             store: Rc::new(store),
@@ -164,5 +167,17 @@ impl World {
     pub(super) fn fresh(&mut self, sort: &str) -> String {
         self.made += 1;
         format!("{sort}{}", self.made)
+    }
+}
+
+impl HostWorld {
+    /// What is journalled goes on the NIC, whatever the API says of it.
+    pub(super) fn apply_journal(&mut self) {
+        self.nic.extend(self.host.held());
+    }
+
+    pub(super) fn clear_nic(&mut self) {
+        self.nic.clear();
+        self.under.clear();
     }
 }

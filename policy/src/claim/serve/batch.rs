@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use super::index::{ClaimOf, Index};
 use super::{Asked, Reply, refuse, released};
 use crate::claim::ledger::{Entry, EntryKind, EntryState, Ledger, Quarantine, QuarantineReason};
-use crate::claim::names::{CaptureName, NodeUid, PolicyName, RequestId};
+use crate::claim::names::RequestId;
 use crate::claim::record::{Grant, Lease, RefusalReason, Request, Time};
 use crate::pool::{self, Barred, Choice, Holder, NoAddress, NodeView, Pool, PoolView, Taken, Want};
 
@@ -27,14 +28,11 @@ pub(super) struct Batch<'a> {
     gives: bool,
     ledger: Ledger,
     taken: Taken,
-    by_id: BTreeMap<RequestId, BTreeSet<IpAddr>>,
-    by_claim: BTreeMap<ClaimOf, BTreeSet<IpAddr>>,
+    index: Index,
     /// Newly chosen, and not yet decided upon.
     chosen: Vec<(RequestId, IpAddr)>,
     changed: bool,
 }
-
-type ClaimOf = (NodeUid, PolicyName, CaptureName);
 
 impl<'a> Batch<'a> {
     pub(super) fn new(ledger: &Ledger, pool: &'a Pool, barred: &'a Barred, now: Time) -> Self {
@@ -45,13 +43,12 @@ impl<'a> Batch<'a> {
             gives: ledger.gives(),
             taken: Taken::of(pool, ledger.allocations.keys().copied()),
             ledger: ledger.clone(),
-            by_id: BTreeMap::new(),
-            by_claim: BTreeMap::new(),
+            index: Index::default(),
             chosen: Vec::new(),
             changed: false,
         };
         for (ip, entry) in &ledger.allocations {
-            batch.index(*ip, entry);
+            batch.index.add(*ip, entry);
         }
         batch
     }
@@ -102,7 +99,7 @@ impl<'a> Batch<'a> {
         if !asserts && self.has_elsewhere(ask, request) {
             return Outcome::Wait;
         }
-        let claim = claim_of(ask);
+        let claim = ClaimOf::asked(ask);
         let kin = self.kin(&claim, request);
         if (request.holds.is_some() || !kin.is_empty()) && !ask.fresh {
             // Until then nobody else gets it.
@@ -130,7 +127,8 @@ impl<'a> Batch<'a> {
     /// Compare-and-delete by id: a stale or repeated release can't free somebody else's (rule 3). What
     /// answers on the wire stays in quarantine: its holder's word says nothing about the stranger.
     fn release(&mut self, id: &RequestId) {
-        for ip in self.by_id.get(id).cloned().unwrap_or_default() {
+        let mine: Vec<IpAddr> = self.index.of_id(id).collect();
+        for ip in mine {
             if self.ledger.allocations.get(&ip).is_some_and(Entry::is_recoverable) {
                 self.remove(ip);
             }
@@ -140,7 +138,7 @@ impl<'a> Batch<'a> {
     /// Takes what was found in use on the wire out of circulation, and lets go of its other half: a claim
     /// has both families or none.
     fn decline(&mut self, request: &Request) {
-        let mine: Vec<IpAddr> = self.recoverable(self.by_id.get(&request.id));
+        let mine = self.recoverable(self.index.of_id(&request.id));
         if !mine.iter().any(|ip| request.declined.contains_key(ip)) {
             return;
         }
@@ -154,7 +152,7 @@ impl<'a> Batch<'a> {
 
     /// Reuse before allocate: the entry with this id, held or quarantined, is the answer (R24).
     fn recover(&mut self, ask: &Asked<'_>, request: &Request) -> bool {
-        let mut mine = self.recoverable(self.by_id.get(&request.id));
+        let mut mine = self.recoverable(self.index.of_id(&request.id));
         mine.retain(|ip| {
             let entry = self.ledger.allocations.get(ip);
             entry.is_some_and(|entry| entry.node_uid == ask.enactment.node_uid)
@@ -206,23 +204,22 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn recoverable(&self, ips: Option<&BTreeSet<IpAddr>>) -> Vec<IpAddr> {
-        let ips = ips.into_iter().flatten();
-        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_recoverable)).copied().collect()
+    fn recoverable(&self, ips: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_recoverable)).collect()
     }
 
     fn has_elsewhere(&self, ask: &Asked<'_>, request: &Request) -> bool {
-        self.by_id.get(&request.id).into_iter().flatten().any(|ip| {
+        self.index.of_id(&request.id).any(|ip| {
             self.ledger
                 .allocations
-                .get(ip)
+                .get(&ip)
                 .is_some_and(|entry| entry.is_recoverable() && entry.node_uid != ask.enactment.node_uid)
         })
     }
 
     /// The entries of the same Node, policy and capture under another id: the journal was lost (rule 1).
     fn kin(&self, claim: &ClaimOf, request: &Request) -> Vec<IpAddr> {
-        let mut kin = self.recoverable(self.by_claim.get(claim));
+        let mut kin = self.recoverable(self.index.of_claim(claim));
         kin.retain(|ip| {
             !request.declined.contains_key(ip) && request.literal.is_none_or(|literal| literal == *ip)
         });
@@ -240,7 +237,7 @@ impl<'a> Batch<'a> {
                 continue;
             };
             let own = entry.node_uid == ask.enactment.node_uid
-                && (entry.request.is_none() || claim_of(ask) == claim_of_entry(entry));
+                && (entry.request.is_none() || ClaimOf::asked(ask) == ClaimOf::entry(entry));
             if !own && entry.request.as_ref() != Some(&request.id) {
                 let message = format!("{ip} is held by node {}, policy {}", entry.node, entry.policy);
                 return Outcome::Reply(refuse(request, RefusalReason::HeldByAnother, message));
@@ -330,7 +327,7 @@ impl<'a> Batch<'a> {
             state: EntryState::Held,
         };
         self.remove(ip);
-        self.index(ip, &entry);
+        self.index.add(ip, &entry);
         self.taken.insert(ip);
         self.ledger.allocations.insert(ip, entry);
         self.changed = true;
@@ -349,17 +346,8 @@ impl<'a> Batch<'a> {
             return;
         };
         self.taken.remove(ip);
-        if let Some(id) = &entry.request {
-            forget(&mut self.by_id, id, ip);
-        }
-        forget(&mut self.by_claim, &claim_of_entry(&entry), ip);
+        self.index.remove(ip, &entry);
         self.changed = true;
-    }
-
-    fn index(&mut self, ip: IpAddr, entry: &Entry) {
-        let Some(id) = &entry.request else { return };
-        self.by_id.entry(id.clone()).or_default().insert(ip);
-        self.by_claim.entry(claim_of_entry(entry)).or_default().insert(ip);
     }
 
     fn backs(&self, id: &RequestId, lease: &Lease) -> bool {
@@ -368,26 +356,9 @@ impl<'a> Batch<'a> {
     }
 
     fn held(&self, id: &RequestId) -> Vec<IpAddr> {
-        let ips = self.by_id.get(id).into_iter().flatten();
-        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_held)).copied().collect()
+        let ips = self.index.of_id(id);
+        ips.filter(|ip| self.ledger.allocations.get(ip).is_some_and(Entry::is_held)).collect()
     }
-}
-
-fn forget<K: Ord>(index: &mut BTreeMap<K, BTreeSet<IpAddr>>, key: &K, ip: IpAddr) {
-    if let Some(ips) = index.get_mut(key) {
-        ips.remove(&ip);
-        if ips.is_empty() {
-            index.remove(key);
-        }
-    }
-}
-
-fn claim_of(ask: &Asked<'_>) -> ClaimOf {
-    (ask.enactment.node_uid.clone(), ask.enactment.policy.clone(), ask.key.capture.clone())
-}
-
-fn claim_of_entry(entry: &Entry) -> ClaimOf {
-    (entry.node_uid.clone(), entry.policy.clone(), entry.capture.clone())
 }
 
 impl From<pool::Kind> for EntryKind {

@@ -5,7 +5,7 @@ use crate::plan::error::ProblemKind;
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::{
     Desired, DesiredAddress, DesiredIp, DesiredLink, Family, IfName, Link, LinkKind, LinkState, OptName,
-    OptValue, Port, PortEntry, Ports,
+    OptValue, Port, PortConfig, PortEntry, Ports,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -167,12 +167,12 @@ impl Merge<'_> {
     }
 
     fn port_config(&mut self, doc: &DesiredLink, ports: &Ports) {
-        for (name, options) in &ports.config {
+        for (name, PortConfig { index, options }) in &ports.config {
             let port = self.state.links.get_mut(name).filter(|l| l.controller.as_ref() == Some(&doc.name));
             match port {
                 Some(port) => port.port.options.extend(options.iter().map(|(k, v)| (*k, v.clone()))),
                 None => {
-                    let field = format!("{}.ports-config", section(doc, self));
+                    let field = format!("{}.ports-config[{index}]", section(doc, self));
                     self.link_problem(doc, &field, ProblemKind::NotAPort { port: name.clone() });
                 }
             }
@@ -190,19 +190,17 @@ impl Merge<'_> {
             let asked = ports.config.get(&port.name);
             port.port.options.retain(|name, _| match why(name) {
                 Some(why) => {
-                    refused.extend(asked.filter(|asked| asked.contains_key(name)).map(|_| (*name, why)));
+                    let asked = asked.filter(|asked| asked.options.contains_key(name));
+                    refused.extend(asked.map(|asked| (asked.index, *name, why)));
                     false
                 }
                 None => true,
             });
         }
         let section = section(doc, self);
-        for (name, why) in refused {
-            self.link_problem(
-                doc,
-                &format!("{section}.ports-config.{}", name.as_str()),
-                ProblemKind::Pointless(why),
-            );
+        for (index, name, why) in refused {
+            let field = format!("{section}.ports-config[{index}].{}", name.as_str());
+            self.link_problem(doc, &field, ProblemKind::Pointless(why));
         }
     }
 

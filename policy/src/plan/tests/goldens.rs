@@ -1,6 +1,6 @@
 //! A case is a folder of `goldens/plan`: `current.yaml`, `desired.yaml`, and the plan (`plan.txt`) or what is wrong
 //! with it (`refused.txt`). Each is a test of its own; a folder that no test names fails one. Some have the plan as JSON
-//! too (`plan.json`).
+//! too (`plan.json`). `UPDATE_GOLDENS=1` writes them anew.
 //!
 //! Every plan is also applied in memory, verified, planned again and reverted.
 
@@ -8,6 +8,7 @@ use super::{applied, comparable, difference, observed, yaml};
 use crate::plan::{plan, verify};
 use crate::state::{Desired, Observed};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 /// The plan as text, or every refusal.
 fn answer(current: &Observed, document: &str) -> Result<String, String> {
@@ -39,36 +40,44 @@ fn untidy(json: &Value) -> Vec<String> {
     lines
 }
 
-fn check_json(name: &str, current: &str, document: &str, expected: &str) {
-    let desired = Desired::from_value(&yaml(document)).expect("is well-formed");
-    let plan = plan(&observed(current), &desired).expect("can be");
-    let found = serde_json::to_string_pretty(&plan).expect("prints");
-    assert!(found.trim_end() == expected.trim_end(), "{name}: plan.json should read\n{found}");
+fn check_json(folder: &str) {
+    let [current, document] = ["current.yaml", "desired.yaml"].map(|file| read(folder, file));
+    let desired = Desired::from_value(&yaml(&document)).expect("is well-formed");
+    let plan = plan(&observed(&current), &desired).expect("can be");
+    compare(folder, "plan.json", &serde_json::to_string_pretty(&plan).expect("prints"));
 }
 
-fn check(name: &str, current: &str, document: &str, expected: Result<&str, &str>) {
-    let found = answer(&observed(current), document);
-    let kind = |is_plan: bool| if is_plan { "plan" } else { "refused" };
-    let (found_kind, found) = (kind(found.is_ok()), found.unwrap_or_else(|e| e));
-    let (wanted_kind, wanted) = (kind(expected.is_ok()), expected.unwrap_or_else(|e| e));
-    let same = found_kind == wanted_kind && found.trim_end() == wanted.trim_end();
-    assert!(same, "{name}: {found_kind}.txt should read\n{found}\n\nbut {wanted_kind}.txt reads\n{wanted}");
-    assert!(found_kind == "refused" || found.lines().all(|l| l.chars().count() <= 100), "{name} is too wide");
+fn check(folder: &str, expected: &str) {
+    let [current, document] = ["current.yaml", "desired.yaml"].map(|file| read(folder, file));
+    let (kind, found) = match answer(&observed(&current), &document) {
+        Ok(plan) => ("plan", plan),
+        Err(refused) => ("refused", refused),
+    };
+    assert_eq!(kind, expected, "{folder} is listed as {expected}, but is\n{found}");
+    compare(folder, &format!("{kind}.txt"), &found);
+    assert!(kind == "refused" || found.lines().all(|l| l.chars().count() <= 100), "{folder} is too wide");
 }
 
-macro_rules! file {
-    ($folder:literal, $file:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/goldens/plan/", $folder, "/", $file))
-    };
+fn path(folder: &str, file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens/plan").join(folder).join(file)
 }
 
-macro_rules! expected {
-    ($folder:literal, plan) => {
-        Ok(file!($folder, "plan.txt"))
-    };
-    ($folder:literal, refused) => {
-        Err(file!($folder, "refused.txt"))
-    };
+#[expect(clippy::disallowed_methods, reason = "a test reads the files of its case")]
+fn read(folder: &str, file: &str) -> String {
+    std::fs::read_to_string(path(folder, file)).unwrap_or_else(|error| panic!("{folder}/{file}: {error}"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test writes its goldens when asked to")]
+fn compare(folder: &str, file: &str, found: &str) {
+    if std::env::var_os("UPDATE_GOLDENS").is_some() {
+        return std::fs::write(path(folder, file), format!("{}\n", found.trim_end()))
+            .expect("can be written");
+    }
+    let wanted = read(folder, file);
+    assert!(
+        found.trim_end() == wanted.trim_end(),
+        "{folder}/{file} should read\n{found}\n\nbut reads\n{wanted}"
+    );
 }
 
 macro_rules! cases {
@@ -77,7 +86,7 @@ macro_rules! cases {
         $(
             #[test]
             fn $test() {
-                check($folder, file!($folder, "current.yaml"), file!($folder, "desired.yaml"), expected!($folder, $kind));
+                check($folder, stringify!($kind));
             }
         )*
     };
@@ -130,8 +139,7 @@ macro_rules! json_cases {
         $(
             #[test]
             fn $test() {
-                let (current, desired) = (file!($folder, "current.yaml"), file!($folder, "desired.yaml"));
-                check_json($folder, current, desired, file!($folder, "plan.json"));
+                check_json($folder);
             }
         )*
     };

@@ -63,3 +63,24 @@ fn ipv6_where_new_links_lack_it() {
     let unsaid = steps("interfaces: [{name: br0, type: linux-bridge, state: up}]");
     assert!(!unsaid.iter().any(|step| step.contains("ipv6")), "{unsaid:?}");
 }
+
+#[test]
+fn problems_in_ports_config_say_which_entry() {
+    let host = observed(
+        "
+interfaces:
+- {name: eth0, type: ethernet, state: up}
+- {name: eth1, type: ethernet, state: up}
+- {name: b0, type: bond, state: up, link-aggregation: {mode: balance-rr, port: [eth0]}}
+",
+    );
+    let document = "interfaces: [{name: b0, type: bond, link-aggregation: {mode: balance-rr, port: [eth0], \
+        ports-config: [{name: eth0, queue-id: 1}, {name: eth1, queue-id: 2}, {name: eth0, priority: 3}]}}]";
+    assert_eq!(
+        refusal(&host, document).lines().collect::<Vec<_>>(),
+        [
+            "interfaces[0].link-aggregation.ports-config[1]: eth1 is not a port of it",
+            "interfaces[0].link-aggregation.ports-config[0].priority: it has no meaning in mode balance-rr, only in active-backup, balance-tlb, balance-alb",
+        ]
+    );
+}

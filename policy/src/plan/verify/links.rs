@@ -6,6 +6,7 @@ use crate::plan::target::ip::{arrange, stays};
 use crate::state::kind::PortStyle;
 use crate::state::{
     AcceptRa, Address, DesiredAddress, DesiredIp, DesiredLink, Family, Link, LinkKind, LinkState, Options,
+    PortConfig,
 };
 
 impl Check<'_> {
@@ -133,9 +134,9 @@ impl Check<'_> {
                 self.unmet(format!("{at}.vlan"), vlan, &port.port.vlan);
             }
         }
-        for (name, options) in &ports.config {
+        for (name, PortConfig { index, options }) in &ports.config {
             let there = self.observed.links.get(name).map(|l| l.port.options.clone()).unwrap_or_default();
-            self.options(&format!("{path}.ports-config"), options, &there, |p| spec.port_option(p));
+            self.options(&format!("{path}.ports-config[{index}]"), options, &there, |p| spec.port_option(p));
         }
     }
 

@@ -69,11 +69,17 @@ fn r118_counts_and_exhaustion() {
 /// R93, D14: the mask is 32 − bits and 128 − bits.
 #[test]
 fn r93_masks() {
-    let pool =
+    let lengths = |choice| cidrs(choice).iter().map(IpNet::prefix_len).collect::<Vec<u8>>();
+    let single = pool("range: {perNodeHostBits: 6, cidr: 192.168.0.0/16}");
+    let n1 = next_slice(&single, &TakenSlices::new(&single), "n1", Want::Any).unwrap();
+    assert_eq!(lengths(&n1), [26]);
+    let first = Want::Exactly(ip("192.168.0.1"));
+    let n1 = next_slice(&single, &TakenSlices::new(&single), "n1", first).unwrap();
+    assert_eq!(cidrs(&n1)[0].to_string(), "192.168.0.0/26");
+    let dual =
         pool("range: {perNodeHostBits: 6, ipv4: {cidr: 5.2.0.0/16}, ipv6: {cidr: 'fd12:3456:789a:1::/64'}}");
-    let choice = next_slice(&pool, &TakenSlices::new(&pool), "n3", Want::Any).unwrap();
-    let lengths: Vec<u8> = cidrs(&choice).iter().map(IpNet::prefix_len).collect();
-    assert_eq!(lengths, [26, 122]);
+    let n3 = next_slice(&dual, &TakenSlices::new(&dual), "n3", Want::Any).unwrap();
+    assert_eq!(lengths(&n3), [26, 122]);
 }
 
 /// R92: bits 10, /20 and /64: exactly four nodes; the fifth gets neither family, and takes none.

@@ -41,7 +41,7 @@ pub(super) fn read(
             "dhcp" => ip.dhcp = r.boolean(&at, value),
             "autoconf" if family == Family::Ipv6 => ip.autoconf = r.boolean(&at, value),
             "forwarding" => ip.forwarding = r.boolean(&at, value),
-            "address" | "addresses" => {
+            "address" => {
                 let list = read_addresses(r, &at, value, family);
                 ip.addresses = Some(asked(&list));
                 seen.addresses[family as usize] = list;

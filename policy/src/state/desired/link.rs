@@ -99,6 +99,9 @@ pub(in crate::state) fn read(
         }
         return Some((link, seen));
     }
+    if let Some(kind) = &link.kind {
+        one_name(r, path, value, kind.spec().sections);
+    }
     for (key, value) in r.fields(path, value) {
         let at = path.key(key);
         if !common(r, &at, key, value, &mut link, &mut seen) {
@@ -113,6 +116,17 @@ pub(in crate::state) fn read(
     read_profile(r, path, map, &link);
     seen.extra = std::mem::take(&mut r.extra);
     Some((link, seen))
+}
+
+/// Of several names of one field a document may use one: which of them would count, nobody could tell.
+fn one_name(r: &mut Reader, path: &Path<'_>, value: &Value, names: &'static [&'static str]) {
+    let mut given = names.iter().filter(|name| value.get(**name).is_some_and(|value| !value.is_null()));
+    let Some(first) = given.next().filter(|_| !r.lenient) else {
+        return;
+    };
+    for name in given {
+        r.find(&path.key(name), Reason::OtherName { other: first });
+    }
 }
 
 /// Nobody here has profiles; one that is called as its link says nothing.
@@ -258,6 +272,9 @@ fn read_section(r: &mut Reader, at: &Path<'_>, key: &str, value: &Value, link: &
     out.read(r, at, "", value);
 }
 
+/// What a port list may be called.
+const PORTS: &[&str] = &["port", "ports", "slaves"];
+
 struct Section<'a> {
     spec: &'static KindSpec,
     link: &'a mut DesiredLink,
@@ -266,12 +283,20 @@ struct Section<'a> {
 impl Section<'_> {
     /// Walks a section; `prefix` is where in it we are ("", "options.", "options.stp.").
     fn read(&mut self, r: &mut Reader, path: &Path<'_>, prefix: &str, value: &Value) {
+        if prefix.is_empty() && self.spec.ports != PortStyle::None {
+            one_name(r, path, value, PORTS);
+        }
         for (key, value) in r.fields(path, value) {
             let at = path.key(key);
             let full = format!("{prefix}{key}");
             if let Some(option) = self.spec.option(&full) {
                 if let Some(value) = option.read(r, &at, value) {
-                    self.link.options.insert(option.name(), value);
+                    let other = self.link.options.insert(option.name(), value.clone());
+                    // nmstate shows such options under both names; what they say must only be the same.
+                    let differs = other.is_some_and(|other| other != value) && !r.lenient;
+                    if let Some(other) = option.other_name(&full).filter(|_| differs) {
+                        r.find(&at, Reason::OtherName { other });
+                    }
                 }
             } else if self.spec.options.iter().any(|o| is_below(o.path, &full)) {
                 self.read(r, &at, &format!("{full}."), value);
@@ -296,7 +321,7 @@ impl Section<'_> {
                 }
             }
             ("peer", _) if self.spec.sections.contains(&"veth") => link.peer = r.reference(at, value),
-            ("port" | "ports" | "slaves", PortStyle::Bridge | PortStyle::Bond | PortStyle::Vrf) => {
+            (key, PortStyle::Bridge | PortStyle::Bond | PortStyle::Vrf) if PORTS.contains(&key) => {
                 ports::read(r, at, value, self.spec, link.ports.get_or_insert_with(Ports::default));
             }
             ("allow-extra-ports", PortStyle::Bridge) => {

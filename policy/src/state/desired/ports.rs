@@ -6,7 +6,7 @@ use super::super::path::Path;
 use super::super::scalar::Reader;
 use super::super::{Options, PortVlan};
 use super::link::read_port_options;
-use super::{PortEntry, Ports};
+use super::{PortConfig, PortEntry, Ports};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -58,10 +58,11 @@ pub(super) fn read_config(
     spec: &'static KindSpec,
     ports: &mut Ports,
 ) {
-    for (i, item) in r.list(path, value).iter().enumerate() {
-        let (name, options) = read_port_options(r, &path.index(i), item, spec, |_, _, _, _| false);
+    for (index, item) in r.list(path, value).iter().enumerate() {
+        let (name, options) = read_port_options(r, &path.index(index), item, spec, |_, _, _, _| false);
         if let Some(name) = name {
-            ports.config.entry(name).or_default().extend(options);
+            let config = ports.config.entry(name).or_insert(PortConfig { index, options: Options::new() });
+            config.options.extend(options);
         }
     }
 }

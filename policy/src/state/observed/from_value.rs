@@ -120,7 +120,7 @@ fn attach(links: &mut BTreeMap<IfName, Link>, controller: &IfName, ports: super:
             link
         });
         port.controller = Some(controller.clone());
-        port.port.options = merged(entry.options, config.get(&entry.name));
+        port.port.options = merged(entry.options, config.get(&entry.name).map(|config| &config.options));
         port.port.vlan = entry.vlan.unwrap_or_default();
         filters |= port.port.vlan != PortVlan::default();
     }

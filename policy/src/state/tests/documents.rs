@@ -197,6 +197,42 @@ fn bond_options_have_the_kernels_names_and_numbers() {
     assert!(document.links[0].options.values().any(|v| *v == OptValue::Int(3)));
 }
 
+/// nmstate knows `address` only: a list under a name that nobody reads must not be taken for one.
+#[test]
+fn addresses_is_no_field() {
+    let text = refusals("interfaces: [{name: e, ipv4: {enabled: true, addresses: []}}]");
+    assert_eq!(text, "interfaces[0].ipv4.addresses: unknown field");
+}
+
+#[test]
+fn one_field_under_two_names_is_refused_and_both_are_named() {
+    let text = refusals(
+        "
+interfaces:
+- {name: br0, type: linux-bridge, bridge: {port: [{name: e0}], slaves: [{name: e1}],
+   options: {group-forward-mask: 0, group-fwd-mask: 8}}}
+- {name: b0, type: bond, link-aggregation: {mode: 1, port: [], ports: [e2], options: {num_grat_arp: 1, num_unsol_na: 2}}}
+- {name: b1, type: bond, link-aggregation: {mode: 1}, bond: {mode: 0}}
+- {name: red, type: vrf, vrf: {route-table-id: 10, port: [], ports: []}}
+",
+    );
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "interfaces[0].bridge.slaves: is another name of port, which is given too; say it once",
+            "interfaces[0].bridge.options.group-fwd-mask: is another name of group-forward-mask, which is given too; say it once",
+            "interfaces[1].link-aggregation.ports: is another name of port, which is given too; say it once",
+            "interfaces[1].link-aggregation.options.num_unsol_na: is another name of num_grat_arp, which is given too; say it once",
+            "interfaces[2].bond: is another name of link-aggregation, which is given too; say it once",
+            "interfaces[3].vrf.ports: is another name of port, which is given too; say it once",
+        ]
+    );
+    // As nmstate shows them.
+    let both = "interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, options: {num_grat_arp: 1, num_unsol_na: '1'}}}]";
+    assert_eq!(desired(both).links[0].options.len(), 2);
+}
+
 #[test]
 fn an_empty_dns_config_purges_and_parts_stay_parts() {
     let all = desired("dns-resolver: {config: {}}").dns.expect("said");

@@ -90,6 +90,7 @@ impl World {
         if let Some(follow_up) = after {
             agent.done(&follow_up, &Outcome::Done, now);
         }
+        self.host_mut(host).note_uids();
         true
     }
 
@@ -190,6 +191,6 @@ impl World {
             self.write_ledger(ledger);
             return true;
         }
-        self.land(&served.answers)
+        self.land(&served.answers, config)
     }
 }

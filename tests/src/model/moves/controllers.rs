@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::LazyLock;
 
-use policy::claim::{self, Asked, Enactment, Facts, Hold, HostState, Ledger, NodeUid, PoolName, Time};
+use policy::claim::{self, Asked, Enactment, Facts, Guard, Hold, HostState, Ledger, NodeUid, PoolName, Time};
 use policy::pool::Barred;
 
 use crate::model::config::{Config, QUARANTINE};
@@ -28,7 +28,7 @@ impl World {
         let asks = read.asked(true);
         let Some(ledger) = store.ledger() else {
             let answers = claim::serve_without_pool(&asks);
-            return self.land(&answers);
+            return self.land(&answers, config);
         };
         if let Some(next) = read.maintain(ledger, config, self.now) {
             self.write_ledger(next);
@@ -44,14 +44,14 @@ impl World {
         if let Some(next) = served.ledger {
             self.write_ledger(next);
         }
-        if self.land(&served.answers) || wrote {
+        if self.land(&served.answers, config) || wrote {
             return true;
         }
-        self.lead_tends(&read, ledger)
+        self.lead_tends(&read, ledger, config)
     }
 
-    fn lead_tends(&mut self, read: &Read<'_>, ledger: &Ledger) -> bool {
-        let tended = read.tend(ledger, self.now);
+    fn lead_tends(&mut self, read: &Read<'_>, ledger: &Ledger, config: &Config) -> bool {
+        let tended = read.tend(ledger, config, self.now);
         let unasked = |node: &_| self.store.nodes.contains_key(node) && !self.store.refresh.contains(node);
         let ask_anew: BTreeSet<_> = tended.ask_word.into_iter().filter(unasked).collect();
         let asked = !ask_anew.is_empty();
@@ -128,7 +128,7 @@ impl World {
         let serves = served.ledger.is_some() || !served.answers.is_empty();
         let useful = serves
             || read.maintain(ledger, config, self.now).is_some()
-            || read.tend(ledger, self.now).ledger.is_some();
+            || read.tend(ledger, config, self.now).ledger.is_some();
         if useful {
             self.peeks -= 1;
             self.rival = Rival { cache: Some(Rc::clone(&self.store)), pending: Vec::new() };
@@ -142,7 +142,7 @@ impl World {
             return false;
         };
         let read = Read::of(cache, order, config);
-        let asks = read.asked(false);
+        let asks = read.asked(config.breach == Some(Breach::RekeyedFromCache));
         let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
         if served.ledger.is_none() && served.answers.is_empty() {
             return false;
@@ -164,12 +164,12 @@ impl World {
             return false;
         };
         let same_version = then.version == current.version || self.restored;
-        if !same_version || then.ledger.guard() != current.ledger.guard() {
+        if !same_version || !guarded(&then.ledger, &current.ledger, config) {
             return false;
         }
         let read = Read::of(&cache, order, config);
         let maintained = read.maintain(&then.ledger, config, self.now);
-        let Some(next) = maintained.or_else(|| read.tend(&then.ledger, self.now).ledger) else {
+        let Some(next) = maintained.or_else(|| read.tend(&then.ledger, config, self.now).ledger) else {
             return false;
         };
         self.write_ledger(next);
@@ -185,7 +185,7 @@ impl World {
         let (Some(then), Some(current)) = (cache.ledger(), self.store.ledger()) else {
             return false;
         };
-        if then.guard() != current.guard() {
+        if !guarded(then, current, config) {
             return false;
         }
         let asks = Read::of(&cache, order, config).asked(false);
@@ -198,18 +198,25 @@ impl World {
         true
     }
 
-    pub(in crate::model) fn rival_answers(&mut self, index: usize) -> bool {
+    pub(in crate::model) fn rival_answers(&mut self, index: usize, config: &Config) -> bool {
         let answer = self.rival.pending.remove(index);
-        self.land(&[answer]);
+        self.land(&[answer], config);
         true
     }
 
     /// Writes answers where they still fit.
-    pub(in crate::model) fn land(&mut self, answers: &[claim::Answer]) -> bool {
+    pub(in crate::model) fn land(&mut self, answers: &[claim::Answer], config: &Config) -> bool {
+        let fits = |answer: &claim::Answer, own: &Enactment| {
+            if config.breach != Some(Breach::AnswersUnguarded) {
+                return answer.fits(own);
+            }
+            let replaces = own.slots.get(&answer.key).and_then(|slot| slot.grant.clone());
+            claim::Answer { replaces, ..answer.clone() }.fits(own)
+        };
         let mut landed = false;
         for answer in answers {
             let enactments = self.store.enactments();
-            let target = enactments.into_iter().find(|own| answer.fits(own)).map(|own| own.node.clone());
+            let target = enactments.into_iter().find(|own| fits(answer, own)).map(|own| own.node.clone());
             let enactment = target.and_then(|node| self.store_mut().enactment_mut(&node));
             if let Some(slot) = enactment.and_then(|own| own.slots.get_mut(&answer.key)) {
                 answer.write(slot);
@@ -218,6 +225,15 @@ impl World {
         }
         landed
     }
+}
+
+/// Does a ledger write that was computed from `then` go through?
+fn guarded(then: &Ledger, now: &Ledger, config: &Config) -> bool {
+    let sequence = match config.breach {
+        Some(Breach::SequenceUntested) => now.sequence,
+        _ => then.sequence,
+    };
+    Guard { sequence, ..then.guard() } == now.guard()
 }
 
 /// What a controller read of a store, hosts in some order.
@@ -283,7 +299,8 @@ impl<'a> Read<'a> {
         Some(Ledger { reset: false, ..rebuilt })
     }
 
-    fn tend(&self, ledger: &Ledger, now: Time) -> claim::Tended {
-        claim::tend(ledger, &self.facts(), QUARANTINE, now)
+    fn tend(&self, ledger: &Ledger, config: &Config, now: Time) -> claim::Tended {
+        let quarantine = if config.breach == Some(Breach::NoQuarantine) { 0 } else { QUARANTINE };
+        claim::tend(ledger, &self.facts(), quarantine, now)
     }
 }

@@ -1,56 +1,51 @@
 //! What happens to a world: time passes, things break, things come back.
 
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use policy::claim::{self, ClaimKey, Hold, Ledger, Phase};
+use policy::claim::{self, ClaimKey, Hold, Host, Ledger, Phase};
 
 use crate::model::config::{Config, QUARANTINE};
 use crate::model::fault::{Breach, Fault};
 use crate::model::moves::{Move, count};
-use crate::model::world::{Agent, World};
+use crate::model::world::{Agent, HostWorld, World};
 
 impl World {
     /// A quarantine's length passes. Agents that run and reach the API have by then heard that their Node is
-    /// gone, and re-asserted what they hold to a pool on hold; those that could not are excused (docs/claims.md).
+    /// gone, re-asserted what they hold to a pool on hold, and taken off what nobody knows of; some of those that
+    /// could not are excused.
     pub(in crate::model) fn tick(&mut self, config: &Config) -> bool {
-        let on_hold = self.store.ledger().is_some_and(|ledger| ledger.hold.is_some());
         for host in 0..self.hosts.len() {
-            let able = self.hosts[host].agent == Agent::Running && self.hosts[host].reachable;
-            if able
-                && (on_hold || self.node_changed(host))
-                && self.after(Move::Agent(count(host)), config).is_some()
-            {
+            let due = self.on_hold() || self.node_changed(host) || self.unknown_on_nic(host);
+            if due && self.hears(host) && self.after(Move::Agent(count(host)), config).is_some() {
                 return false;
             }
-            if !able && self.holds_something(host) && (on_hold || self.node_changed(host)) {
-                self.host_mut(host).excused = true;
-            }
         }
+        self.excuse_who_missed_it();
         self.now += QUARANTINE;
         true
     }
 
-    /// Is the Node that this host's journal was made under gone?
-    pub(in crate::model) fn node_changed(&self, host: usize) -> bool {
-        let world = &self.hosts[host];
-        let live = self.store.nodes.get(&world.name);
-        let stale = world.host.journal.values().any(|record| Some(&record.node_uid) != live);
-        stale || (live.is_none() && !world.nic.is_empty()) || self.unknown_on_nic(host)
+    pub(in crate::model) fn on_hold(&self) -> bool {
+        self.store.ledger().is_some_and(|ledger| ledger.hold.is_some())
+    }
+
+    /// Does its agent run and reach the API?
+    pub(in crate::model) fn hears(&self, host: usize) -> bool {
+        self.hosts[host].agent == Agent::Running && self.hosts[host].reachable
+    }
+
+    /// Is the Node gone under which this host's journal was made, or what is on its NIC put there?
+    fn node_changed(&self, host: usize) -> bool {
+        let HostWorld { name, host, under, .. } = &*self.hosts[host];
+        let live = self.store.nodes.get(name);
+        let journalled = host.journal.values().map(|record| &record.node_uid);
+        journalled.chain(under.values()).any(|uid| Some(uid) != live)
     }
 
     /// A marked address of which the journal knows nothing (it was lost).
-    pub(in crate::model) fn unknown_on_nic(&self, host: usize) -> bool {
-        let world = &self.hosts[host];
-        let journalled: BTreeSet<IpAddr> =
-            world.host.journal.values().flat_map(|record| held(&record.phase)).collect();
-        !world.nic.is_subset(&journalled)
-    }
-
-    pub(in crate::model) fn holds_something(&self, host: usize) -> bool {
-        let world = &self.hosts[host];
-        !world.nic.is_empty()
-            || world.host.journal.values().any(|record| matches!(record.phase, Phase::Holding(_)))
+    fn unknown_on_nic(&self, host: usize) -> bool {
+        let HostWorld { host, nic, .. } = &*self.hosts[host];
+        !nic.iter().all(|ip| host.held().any(|held| held == *ip))
     }
 
     pub(in crate::model) fn create_node(&mut self, host: usize, config: &Config) -> bool {
@@ -70,14 +65,18 @@ impl World {
         self.left.remove(at);
         match fault {
             Fault::AgentCrash => self.stop(target, Agent::Down, false),
-            Fault::JournalLost => {
-                // An exception that docs/claims.md names: a journal lost together with a restore.
-                self.host_mut(target).excused |= config.faults.contains(&Fault::StoreRestored);
-                self.stop(target, Agent::Down, true)
-            }
+            Fault::JournalLost => self.stop(target, Agent::Down, true),
             Fault::HostOff => {
-                self.host_mut(target).nic.clear();
+                self.host_mut(target).clear_nic();
                 self.stop(target, Agent::Off, false)
+            }
+            Fault::HostReinstalled => {
+                self.store_mut().nodes.remove(&config.names[target]);
+                let world = self.host_mut(target);
+                world.clear_nic();
+                world.host = Host::default();
+                world.agent = Agent::Off;
+                true
             }
             Fault::AgentPause => {
                 let running = self.hosts[target].agent == Agent::Running;
@@ -137,13 +136,10 @@ impl World {
 
     /// The journalled id behind an address on a NIC.
     pub(in crate::model) fn holder_of(&self, host: usize, ip: IpAddr) -> Option<(&ClaimKey, &claim::Record)> {
-        self.hosts[host].host.journal.iter().find(|(_, record)| held(&record.phase).contains(&ip))
-    }
-}
-
-fn held(phase: &Phase) -> Vec<IpAddr> {
-    match phase {
-        Phase::Holding(lease) => lease.ips.clone(),
-        _ => Vec::new(),
+        let holds = |record: &claim::Record| match &record.phase {
+            Phase::Holding(lease) => lease.ips.contains(&ip),
+            _ => false,
+        };
+        self.hosts[host].host.journal.iter().find(|(_, record)| holds(record))
     }
 }

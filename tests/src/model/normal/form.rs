@@ -67,13 +67,16 @@ impl<'a> Form<'a> {
 
     fn host(&mut self, host: &'a HostWorld) {
         let waits = !host.waits.is_empty();
-        self.bytes.extend([
-            host.agent as u8,
-            u8::from(host.reachable),
-            u8::from(host.excused),
-            u8::from(waits),
-        ]);
+        self.bytes.extend([host.agent as u8, u8::from(host.reachable), u8::from(waits)]);
+        self.ips(&host.excused);
         self.ips(&host.nic);
+        // Of what is journalled, the journal says it.
+        for (ip, uid) in &host.under {
+            if !host.host.held().any(|held| held == *ip) {
+                self.name(uid.as_str());
+            }
+        }
+        self.byte(255);
         for (key, record) in &host.host.journal {
             self.capture(&key.capture);
             self.name(record.id.as_str());
