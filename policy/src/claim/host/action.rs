@@ -56,7 +56,7 @@ pub enum Action {
         policy: PolicyName,
         node_uid: NodeUid,
     },
-    /// Re-key the ledger's entry to this Node UID ([`super::inherit`]).
+    /// Re-key the ledger's entry to this Node UID ([`crate::claim::inherit`]).
     Inherit {
         key: ClaimKey,
         id: RequestId,
