@@ -4,7 +4,7 @@ use crds::{NodeIPPool, NodeNetworkState};
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use super::{Round, arm, assert_died, one_address, pool, stage};
+use super::{Round, arm, assert_died, one_address, stage};
 use crate::fleet::{Fleet, World};
 use crate::on::On;
 
@@ -15,6 +15,14 @@ pub(super) const ROUNDS: [Round; 5] = [
     ["off-the-nic", "journal-gone", "ledger-written:6"],
     ["ledger-written", "reported:2", "rebuilt:2"],
 ];
+/// A host whose Node was deleted is back before its address is free, also where the machine is busy: else there is nothing
+/// that it could inherit.
+fn pool(number: usize, last: u8) -> Value {
+    let mut pool = super::pool(number, last);
+    pool["quarantine"] = json!("6s");
+    pool
+}
+
 /// A minute after a pool was deleted.
 pub(super) const ENDED: &str = "pool-ended";
 
