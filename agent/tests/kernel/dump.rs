@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use agent::netns::Namespace;
+use serde_json::Value;
 
 use crate::ground::{Ground, run};
 
@@ -57,19 +58,37 @@ impl Ground {
             line.contains(" static") || line.contains(" dst ") || of_bridge()
         };
         let groups = run(Command::new("bridge").args(["-n", &self.name, "-d", "mdb", "show"]), "").stdout;
-        let vlans = run(Command::new("bridge").args(["-n", &self.name, "-o", "vlan", "show"]), "").stdout;
+        let vlans = run(Command::new("bridge").args(["-n", &self.name, "-j", "vlan", "show"]), "").stdout;
+        let vlans: Vec<Value> = serde_json::from_str(&vlans).unwrap_or_default();
         let mut lines: Vec<String> = neighbours.lines().chain(objects.lines()).map(settled_line).collect();
         lines.extend(forwarded.lines().filter(set).map(settled_line));
         lines.extend(groups.lines().filter(|line| line.contains(" permanent")).map(settled_line));
-        lines.extend(vlans.lines().map(settled_line));
+        lines.extend(vlans.iter().map(|port| format!("vlans of {}: {}", port["ifname"], port["vlans"])));
         lines.sort();
         lines.dedup();
         lines
     }
 
+    /// Waits for the link-local addresses that were there then: the kernel brings its own back when it has noticed the carrier.
+    #[track_caller]
+    pub(crate) fn await_link_locals(&self, before: &str) {
+        let own = |line: &&str| line.contains(" inet6 fe80") && line.contains("ff:fe");
+        let wanted: Vec<&str> = before
+            .lines()
+            .filter(own)
+            .flat_map(|line| line.split(' ').find(|word| word.starts_with("fe80")))
+            .collect();
+        let there = || self.ip("-6 -o addr");
+        self.wait_until("link-local addresses are back", || {
+            let there = there();
+            wanted.iter().all(|address| there.contains(address))
+        });
+    }
+
     /// As it was then, or the test is over.
     #[track_caller]
     pub(crate) fn is_as(&self, before: &str) {
+        self.await_link_locals(before);
         assert_same(before, &self.dump(), "in the end");
     }
 

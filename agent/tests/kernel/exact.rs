@@ -15,6 +15,7 @@ fn fails_and_changes_nothing(ground: &Ground, document: &str) {
     let said = ground.apply(&format!("{document}{FAILS}")).fails_with("the host is as it was before");
     let file = ground.resolv_conf().display().to_string();
     assert!(said.contains("(set dns") && said.contains(&file), "{said}");
+    ground.await_link_locals(&before);
     assert_same(&before, &ground.dump(), "after a failing last step");
 }
 
