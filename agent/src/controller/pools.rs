@@ -14,7 +14,7 @@ use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkState};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
 use policy::claim::{self, Answer, Hold, Ledger, NodeName, PoolName, Time};
-use policy::pool::Barred;
+use policy::pool::{Barred, hints};
 use serde_json::json;
 
 use super::answers::{self, Landed};
@@ -83,7 +83,7 @@ impl Lead {
         if look.ledger.deleting {
             return self.ending(look).await;
         }
-        if !look.known.object.finalizers().iter().any(|one| one == finalizer::RANGE_IN_USE) {
+        if !is_begun(&look.known.object) {
             return self.begin(look).await;
         }
         if look.ledger.hold.is_some() {
@@ -132,11 +132,15 @@ impl Lead {
         self.answer(name, None, &answers).await
     }
 
-    /// A pool is kept by a finalizer until whoever holds addresses of it could hear that it goes.
+    /// A pool is kept by a finalizer until whoever holds addresses of it could hear that it goes, and says, before
+    /// anything is given of it, how its ledger is written (R59).
     async fn begin(&self, look: &Look) -> Result<Step, kube::Error> {
         let mut finalizers = look.known.object.finalizers().to_vec();
-        finalizers.push(finalizer::RANGE_IN_USE.to_owned());
-        let step = self.patch_pool(look, json!({"finalizers": finalizers})).await;
+        if !finalizers.iter().any(|one| one == finalizer::RANGE_IN_USE) {
+            finalizers.push(finalizer::RANGE_IN_USE.to_owned());
+        }
+        let begun = json!({"finalizers": finalizers, "annotations": hints()});
+        let step = self.patch_pool(look, begun).await;
         fault::point("pool-begun");
         step
     }
@@ -497,6 +501,12 @@ impl Lead {
         let wait = Duration::from_secs(at.saturating_sub(look.now).max(1));
         self.known.put_off(Work::of_pool(look.name.clone()), wait);
     }
+}
+
+fn is_begun(pool: &NodeIPPool) -> bool {
+    let annotations = pool.annotations();
+    pool.finalizers().iter().any(|one| one == finalizer::RANGE_IN_USE)
+        && hints().keys().all(|hint| annotations.contains_key(hint))
 }
 
 impl Look {

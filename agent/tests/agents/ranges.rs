@@ -17,6 +17,25 @@ pub(crate) async fn r19_the_prefix_length_is_the_ranges(on: On) {
     assert_eq!(host.addresses("eth0"), ["10.10.11.4/16"]);
 }
 
+/// R59: a pool that gives says how its ledger is written, one from before that was said included.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r59_a_pool_that_gives_says_how_its_ledger_is_written() {
+    let field = Field::new().await;
+    field.pool("traffic-1", json!({"range": {"cidr": "10.10.10.0/24"}})).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let says = |pool: &Value| {
+        let said = &pool["metadata"]["annotations"];
+        said["nmstate.io/schema-version"] == "1" && said["nmstate.io/ledger-encoding"] == "allocations"
+    };
+    let pool = field.until_pool("traffic-1", "given of", |pool| pool["status"]["allocated"] == 1).await;
+    assert!(says(&pool), "{pool}");
+    let unsaid = json!({"nmstate.io/schema-version": null, "nmstate.io/ledger-encoding": null});
+    field.patch_pool("traffic-1", json!({"metadata": {"annotations": unsaid}})).await;
+    field.until_pool("traffic-1", "said again", says).await;
+}
+
 /// R33, R97, R99: a pool re-created. What the new range has stays its holder's; what it hasn't stays on the card, is in no
 /// ledger, and is moved by nobody.
 pub(crate) async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) {
