@@ -1,4 +1,4 @@
-//! The guide is true: every command in it gives the output that it shows.
+//! The guide and the README are true: every command on files in them gives the output that they show.
 
 use std::fs;
 use std::path::PathBuf;
@@ -52,4 +52,28 @@ fn commands_give_what_the_guide_shows() {
     } else {
         assert!(differ.is_empty(), "the guide shows something else than:\n{}", differ.join("\n"));
     }
+}
+
+/// The text of the code blocks of this language, in order.
+fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
+    let (fenced, opening) = (page.split("```").skip(1).step_by(2), format!("{language}\n"));
+    fenced.filter_map(|block| block.strip_prefix(&opening)).collect()
+}
+
+/// The first thing on files that a reader tries. What it shows has remarks, and stops at one.
+#[test]
+fn the_readmes_first_command_gives_what_it_shows() {
+    const PROGRAM: &str = "cargo run -q -p agent -- ";
+    let root = docs().join("..");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let commands = blocks(&readme, "");
+    let command = commands.iter().find_map(|block| block.strip_prefix(PROGRAM)).expect("it is there");
+    let command = command.replace("\\\n", " ");
+    let ran = line(&root, &format!("berth {}", command.trim()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{command}");
+    let shown =
+        blocks(&readme, "yaml")[0].lines().map(|text| text.split(" #").next().unwrap_or(text).trim_end());
+    let shown: Vec<&str> = shown.collect();
+    let actual: Vec<&str> = ran.stdout.lines().take(shown.len()).collect();
+    assert_eq!(actual, shown);
 }
