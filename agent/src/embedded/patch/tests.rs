@@ -91,19 +91,19 @@ fn strategic_merge_goes_by_the_keys_of_lists() {
     assert_eq!(patched(STRATEGIC, &keyless, &object).unwrap_err().code, 400);
 }
 
-/// As many operations as a patch may have, each of which goes through the whole object: minutes of work.
+/// Each operation goes through the whole object: with as many as a patch may have it is minutes of work.
 #[test]
 fn a_patch_that_is_more_work_than_its_size_says_is_refused() {
-    let items: Vec<usize> = (0..50_000).collect();
+    let items: Vec<usize> = (0..20_000).collect();
     let object = json!({"spec": {"a": {"items": items}}});
     let turned = |index: usize| {
         let names = ["/spec/a", "/spec/b"];
         json!({"op": "move", "from": names[index % 2], "path": names[(index + 1) % 2]})
     };
     let patches: [Vec<Value>; 3] = [
-        (0..10_000).map(turned).collect(),
-        (0..10_000).map(|_| json!({"op": "remove", "path": "/spec/a/items/0"})).collect(),
-        (0..10_000).map(|_| json!({"op": "add", "path": "/spec/a/items/0", "value": 1})).collect(),
+        (0..2000).map(turned).collect(),
+        (0..2000).map(|_| json!({"op": "remove", "path": "/spec/a/items/0"})).collect(),
+        (0..2000).map(|_| json!({"op": "add", "path": "/spec/a/items/0", "value": 1})).collect(),
     ];
     for patch in patches {
         let refused = patched(JSON, &patch.into(), &object).unwrap_err();
@@ -114,7 +114,7 @@ fn a_patch_that_is_more_work_than_its_size_says_is_refused() {
         );
     }
     // A ledger's worth of entries is nothing.
-    let patch: Vec<Value> = (0..10_000)
+    let patch: Vec<Value> = (0..5000)
         .map(|index| json!({"op": "add", "path": format!("/spec/a/e{index}"), "value": {}}))
         .collect();
     assert!(patched(JSON, &patch.into(), &object).is_ok());
@@ -127,12 +127,12 @@ fn lists_that_are_too_long_to_be_merged_are_refused() {
     };
     let texts = |count: usize| -> Value { (0..count).map(|index| format!("a/{index}")).collect() };
     let object =
-        json!({"metadata": {"finalizers": texts(20_000)}, "status": {"conditions": conditions("a", 20_000)}});
+        json!({"metadata": {"finalizers": texts(3000)}, "status": {"conditions": conditions("a", 3000)}});
     for patch in [
-        json!({"status": {"conditions": conditions("b", 20_000)}}),
-        json!({"status": {"$setElementOrder/conditions": conditions("b", 20_000)}}),
-        json!({"metadata": {"finalizers": texts(20_000)}}),
-        json!({"metadata": {"$deleteFromPrimitiveList/finalizers": texts(20_000)}}),
+        json!({"status": {"conditions": conditions("b", 3000)}}),
+        json!({"status": {"$setElementOrder/conditions": conditions("b", 3000)}}),
+        json!({"metadata": {"finalizers": texts(3000)}}),
+        json!({"metadata": {"$deleteFromPrimitiveList/finalizers": texts(3000)}}),
     ] {
         assert_eq!(patched(STRATEGIC, &patch, &object).unwrap_err().code, 400);
     }
