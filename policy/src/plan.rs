@@ -89,7 +89,7 @@ impl Plan {
 /// What to do so that `desired` holds. Empty if it already does.
 pub fn plan(observed: &Observed, desired: &Desired) -> Result<Plan, PlanError> {
     let target = target::target(observed, desired)?;
-    let outcome = diff::diff(observed, &target.state, &target.absent);
+    let outcome = diff::diff(observed, &target.state, &target.asked);
     if outcome.failures.is_empty() { Ok(outcome.plan) } else { Err(PlanError::new(outcome.failures)) }
 }
 

@@ -155,6 +155,7 @@ suite! {
             the_api_is_asked_from_the_agents_own_network;
         ranges:
             r19_the_prefix_length_is_the_ranges
+            r59_a_pool_that_gives_says_how_its_ledger_is_written
             r33_r97_r99_a_pool_made_anew_takes_back_what_it_has
             r101_r104_a_range_more_serves_who_waits;
         restart:

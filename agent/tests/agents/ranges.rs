@@ -18,9 +18,8 @@ pub(crate) async fn r19_the_prefix_length_is_the_ranges(on: On) {
 }
 
 /// R59: a pool that gives says how its ledger is written, one from before that was said included.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r59_a_pool_that_gives_says_how_its_ledger_is_written() {
-    let field = Field::new().await;
+pub(crate) async fn r59_a_pool_that_gives_says_how_its_ledger_is_written(on: On) {
+    let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": "10.10.10.0/24"}})).await;
     let host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;

@@ -15,7 +15,7 @@ use super::error::{Problem, ProblemKind};
 use super::loss::losses;
 use super::step::Step;
 use super::{Plan, memory};
-use crate::state::{IfName, Observed, Route, Rule};
+use crate::state::{DesiredAddress, IfName, Observed, Route, Rule};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,12 +25,19 @@ pub(super) struct Outcome {
     pub(super) failures: Vec<Problem>,
 }
 
-/// `named` are the links that somebody asked to be gone: of the two ends of a veth, which only go together, that one
-/// is removed by name.
-pub(super) fn diff(from: &Observed, to: &Observed, named: &BTreeSet<IfName>) -> Outcome {
+/// What somebody asked for by name, where that makes a difference.
+#[derive(Default)]
+pub(super) struct Asked {
+    /// Links to be gone: of the two ends of a veth, which only go together, that one is removed by name.
+    pub(super) absent: BTreeSet<IfName>,
+    /// Lists of addresses: of those a lease that is lost with a link, which is down then, is put there as static.
+    pub(super) addresses: BTreeMap<IfName, Vec<DesiredAddress>>,
+}
+
+pub(super) fn diff(from: &Observed, to: &Observed, asked: &Asked) -> Outcome {
     let mut walk = Walk {
         from,
-        named,
+        asked,
         work: Cow::Borrowed(from),
         steps: Vec::new(),
         made: BTreeSet::new(),
@@ -55,7 +62,7 @@ pub(super) fn diff(from: &Observed, to: &Observed, named: &BTreeSet<IfName>) -> 
 
 struct Walk<'a> {
     from: &'a Observed,
-    named: &'a BTreeSet<IfName>,
+    asked: &'a Asked,
     /// The state after the steps so far; copied at the first one.
     work: Cow<'a, Observed>,
     steps: Vec<Step>,

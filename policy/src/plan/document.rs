@@ -83,6 +83,8 @@ impl<'a> Doubt<'a> {
             | ProblemKind::RouteLinkDown { .. } => self.vague || !self.names.is_empty(),
             ProblemKind::Step(_) => true,
             ProblemKind::RouteConflict { first } => self.entries.contains_key(first.as_str()),
+            // Without its table or metric a route is taken for another way of this one.
+            ProblemKind::HopWithoutGateway => self.entries.keys().any(|entry| entry.starts_with("routes")),
             ProblemKind::Cycle { names } => {
                 self.vague || names.iter().any(|n| self.names.contains(n.as_str()))
             }
@@ -184,6 +186,7 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         }
         K::BaseMacVlan { base, lower } => [Some(base), Some(lower)],
         K::TakenAlong { upper, base, .. } => [Some(upper), Some(base)],
+        K::PortGoes { port, base } => [Some(port), Some(base)],
         K::NoMacToCopy { from } => [Some(from), None],
         K::NoSuchMac { .. }
         | K::AmbiguousMac { .. }

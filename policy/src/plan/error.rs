@@ -101,6 +101,8 @@ pub enum ProblemKind {
     UnknownBase { base: IfName },
     #[error("{base}, which it sits on, is to be absent")]
     BaseAbsent { base: IfName },
+    #[error("{port} goes with {base}, which it sits on and which is to be absent")]
+    PortGoes { port: IfName, base: IfName },
     #[error(
         "{upper} ({kind}) sits on {base} and goes with it, and Berth can't make it again: say state: absent for \
          {upper} too if it may go"

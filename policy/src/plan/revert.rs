@@ -4,7 +4,7 @@
 //! own. It takes what is there now, puts in what was before wherever the plan had a hand, and plans that. What nobody can
 //! make again (a card that vanished, a veth whose other end is elsewhere) is left out and said as a loss.
 
-use super::diff::diff;
+use super::diff::{Asked, diff};
 use super::loss::{Loss, can_be_made, without as without_its};
 use super::memory::put;
 use super::{Plan, Step};
@@ -44,6 +44,15 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
             }
         }
     }
+    // A bridge is as large as its ports let it be, unless somebody said.
+    for name in &touched.links {
+        let of = |state: &Observed| state.links.get(*name).and_then(|link| link.controller.clone());
+        for bridge in [of(before), of(now)].into_iter().flatten() {
+            if let (Some(was), Some(link)) = (before.links.get(&bridge), target.links.get_mut(&bridge)) {
+                link.mtu = was.mtu;
+            }
+        }
+    }
     let concerns = |route: &Route| touched.routes.contains(&route.key());
     let known = by_key(&before.routes);
     // Routes that the kernel learns by itself are not brought back by hand.
@@ -74,7 +83,8 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
         Step::CreateLink(new) => Some(new.name.clone()),
         _ => None,
     });
-    let mut plan = diff(now, &target, &made.collect()).plan;
+    let asked = Asked { absent: made.collect(), ..Asked::default() };
+    let mut plan = diff(now, &target, &asked).plan;
     plan.steps.extend(shrunk(&touched, now, before));
     let gone = lost.iter().filter_map(|name| before.links.get(*name));
     plan.losses.extend(gone.map(|link| Loss::Link { link: link.name.clone(), kind: link.kind.clone() }));

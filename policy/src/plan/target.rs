@@ -10,17 +10,18 @@ pub(super) mod routes;
 pub(super) mod rules;
 mod stack;
 
+use super::diff::Asked;
 use super::error::{PlanError, Problem, ProblemKind};
 use super::resolve::resolve;
-use crate::state::{Desired, DesiredLink, Dns, IfName, LinkState, Observed};
+use crate::state::{Desired, DesiredLink, Dns, Family, IfName, LinkState, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the plan leads.
 pub(super) struct Target {
     /// The state, whole.
     pub(super) state: Observed,
-    /// The links that the document itself wants to be gone.
-    pub(super) absent: BTreeSet<IfName>,
+    /// What the document itself names.
+    pub(super) asked: Asked,
 }
 
 pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Target, PlanError> {
@@ -50,12 +51,22 @@ pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Target, P
     merge.resolver_and_hostname(&desired);
     if merge.problems.is_empty() {
         let state = merge.state;
-        let absent = desired.links.into_iter().filter(|l| l.state == LinkState::Absent);
-        let absent = absent.map(|l| l.name).collect();
-        Ok(Target { state, absent })
+        Ok(Target { state, asked: asked(&desired) })
     } else {
         Err(PlanError::new(merge.problems))
     }
+}
+
+fn asked(desired: &Desired) -> Asked {
+    let mut asked = Asked::default();
+    for link in &desired.links {
+        if link.state == LinkState::Absent {
+            asked.absent.insert(link.name.clone());
+        }
+        let lists = Family::BOTH.into_iter().filter_map(|family| link.ip(family)?.addresses.clone());
+        asked.addresses.insert(link.name.clone(), lists.flatten().collect());
+    }
+    asked
 }
 
 struct Merge<'a> {

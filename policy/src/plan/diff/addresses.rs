@@ -19,8 +19,12 @@ mod held;
 use super::Walk;
 use crate::plan::memory::{is_fixed, is_secondary, secondaries};
 use crate::plan::step::Step;
-use crate::state::{Address, AddressProtocol, Family, IfName, LinkKind, Observed, Route};
+use crate::plan::target::ip::arrange;
+use crate::state::{
+    Address, AddressProtocol, DesiredAddress, Family, IfName, Link, LinkKind, Observed, Route,
+};
 use held::Held;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// What has to happen to one family of one link.
@@ -92,7 +96,8 @@ impl Walk<'_> {
         let (Some(now), Some(wanted)) = (self.work.links.get(name), to.links.get(name)) else {
             return Change::default();
         };
-        let (from, to) = (&now.ip(family).addresses, &wanted.ip(family).addresses);
+        let from = &now.ip(family).addresses;
+        let to = &self.without_leases(now, wanted, family);
         let mut change = match family {
             Family::Ipv4 => ipv4(from, to, &wanted.kind),
             Family::Ipv6 => ipv6(from, to, &wanted.kind),
@@ -105,7 +110,7 @@ impl Walk<'_> {
         // The kernel makes its own again, and whoever renews a lease does when the link is up: added by another to a
         // link that is down, it would never get its subnet's route.
         change.add.retain(|a| !a.is_kernel_link_local() && (now.up || !a.is_dynamic()));
-        for wanted in to {
+        for wanted in to.iter() {
             let Some(found) = from.iter().find(|a| a.same(wanted)) else {
                 continue;
             };
@@ -117,6 +122,25 @@ impl Walk<'_> {
             }
         }
         change
+    }
+
+    /// Nobody renews a lease of a link that is down: one that is gone and was asked for by name comes back as static.
+    fn without_leases<'w>(&self, now: &Link, wanted: &'w Link, family: Family) -> Cow<'w, [Address]> {
+        let (from, to) = (&now.ip(family).addresses, &wanted.ip(family).addresses);
+        let is_gone = |a: &Address| a.is_dynamic() && !from.iter().any(|f| f.is_dynamic() && f.same(a));
+        if now.up || !to.iter().any(is_gone) {
+            return Cow::Borrowed(to);
+        }
+        let asked = self.asked.addresses.get(&now.name).into_iter().flatten();
+        let list: Vec<DesiredAddress> =
+            asked.filter(|a| a.ip.is_ipv4() == (family == Family::Ipv4)).cloned().collect();
+        let is_lost = |a: &Address| is_gone(a) && list.iter().any(|l| l.ip == a.ip && l.prefix == a.prefix);
+        if !to.iter().any(is_lost) {
+            return Cow::Borrowed(to);
+        }
+        let forever = |a: &Address| Address { lifetime: a.lifetime.filter(|_| !is_lost(a)), ..a.clone() };
+        let found: Vec<Address> = to.iter().map(forever).collect();
+        Cow::Owned(arrange(&found, &list, &wanted.kind, family))
     }
 
     fn change_address(&mut self, link: &IfName, change: Change, held: &Held<'_>) {

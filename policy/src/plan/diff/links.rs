@@ -69,12 +69,12 @@ impl Walk<'_> {
     }
 
     fn goes_with_peer(&self, link: &Link, doomed: &BTreeSet<IfName>) -> bool {
-        let named_peer = |peer: &&IfName| self.named.contains(*peer) && doomed.contains(*peer);
+        let named_peer = |peer: &&IfName| self.asked.absent.contains(*peer) && doomed.contains(*peer);
         let Some(peer) = link.peer.as_ref().filter(named_peer) else {
             return false;
         };
         let mutual = self.work.links.get(peer).and_then(|p| p.peer.as_ref()) == Some(&link.name);
-        link.kind == LinkKind::Veth && mutual && !self.named.contains(&link.name)
+        link.kind == LinkKind::Veth && mutual && !self.asked.absent.contains(&link.name)
     }
 
     fn creations(&mut self, to: &Observed, order: &[IfName]) {

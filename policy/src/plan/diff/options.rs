@@ -1,6 +1,7 @@
 //! Options of links and ports, when the kernel takes them.
 
 use super::Walk;
+use crate::plan::memory::fits_base;
 use crate::plan::step::Step;
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::option::{OptSpec, OptValue, Options, When};
@@ -60,9 +61,9 @@ impl Walk<'_> {
         if now.ignored && now.controller.is_none() {
             return;
         }
-        // A bridge took the smallest of its ports' unless somebody had set it.
-        if let Some(mtu) = wanted.mtu.filter(|mtu| now.kind == LinkKind::LinuxBridge && now.mtu != Some(*mtu))
-        {
+        // A bridge took the smallest of its ports' unless somebody had set it, and what sits on it shrank along.
+        let adapts = now.kind == LinkKind::LinuxBridge || fits_base(&now);
+        if let Some(mtu) = wanted.mtu.filter(|mtu| adapts && now.mtu != Some(*mtu)) {
             self.step(Step::SetMtu { link: wanted.name.clone(), mtu });
         }
         let table = wanted.kind.spec().options;

@@ -101,6 +101,15 @@ impl Merge<'_> {
         }
     }
 
+    /// The entry whose list of ports has this one, and where.
+    pub(super) fn listing(&self, port: &IfName) -> Option<(DesiredLink, String)> {
+        self.docs.values().find_map(|doc| {
+            let list = self.wanted(&doc.name)?.ports.as_ref()?.list.as_ref()?;
+            let at = list.iter().position(|entry| entry.name == *port)?;
+            Some(((*doc).clone(), format!("{}.port[{at}]", section(doc, self))))
+        })
+    }
+
     fn attach(&mut self, controller: &IfName, entry: &PortEntry) {
         // Ports come up with their controller unless their own entry says otherwise.
         let down = self.docs.get(&entry.name).is_some_and(|d| d.state == LinkState::Down);

@@ -71,6 +71,10 @@ impl Merge<'_> {
                 self.link_problem(&doc, &field, ProblemKind::BaseAbsent { base });
                 continue;
             }
+            if let Some((doc, field)) = self.listing(&name) {
+                self.link_problem(&doc, &field, ProblemKind::PortGoes { port: name, base });
+                continue;
+            }
             let has_ports = link.kind.spec().ports != PortStyle::None;
             self.state.links.remove(&name);
             let ports =
@@ -205,6 +209,12 @@ impl Merge<'_> {
         }
     }
 
+    /// What a new bridge will have if nobody says: the kernel makes it as large as the smallest of its ports.
+    fn least_of_ports(&self, bridge: &Link) -> Option<u32> {
+        let ports = self.state.links.values().filter(|l| l.controller.as_ref() == Some(&bridge.name));
+        ports.filter(|_| bridge.kind == LinkKind::LinuxBridge).filter_map(|port| port.mtu).min()
+    }
+
     /// A vlan or macvlan is never larger than what it sits on.
     fn mtus_above(&mut self, order: &[IfName]) {
         for name in order {
@@ -214,7 +224,8 @@ impl Merge<'_> {
             let Some(base) = link.base.as_ref().and_then(|b| self.state.links.get(b)) else {
                 continue;
             };
-            let (Some(mtu), Some(base_mtu)) = (link.mtu, base.mtu) else {
+            let (Some(mtu), Some(base_mtu)) = (link.mtu, base.mtu.or_else(|| self.least_of_ports(base)))
+            else {
                 continue;
             };
             if mtu <= base_mtu {

@@ -60,8 +60,14 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..240)
 }
 
+/// What proptest takes where nobody says how many.
+const UNSAID: u32 = 256;
+
+/// As many as this, unless `PROPTEST_CASES` says otherwise (`make test-long`).
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    let said = ProptestConfig::default();
+    let cases = if said.cases == UNSAID { cases } else { said.cases };
+    ProptestConfig { cases, failure_persistence: None, ..said }
 }
 
 proptest! {

@@ -145,11 +145,53 @@ fn a_vlan_wanted_up_on_a_link_wanted_down_is_refused() {
 }
 
 #[test]
+fn a_vlan_is_never_larger_than_the_ports_of_a_new_bridge() {
+    let host = "interfaces: [{name: eth0, type: ethernet, state: up, mtu: 1400}]";
+    let wish = "interfaces: [{name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth0}]}},
+        {name: br0.7, type: vlan, state: up, mtu: 1500, vlan: {base-iface: br0, id: 7}}]";
+    let text = plan(&observed(host), &desired(wish)).expect_err("is refused").to_string();
+    assert_eq!(text, "interfaces[1].mtu: 1500 is more than the 1400 of br0, which it sits on");
+}
+
+#[test]
 fn an_orphan_that_is_wanted_is_refused() {
     let host = "interfaces: [{name: d0, type: dummy, state: up}, {name: d0.1, type: vlan, vlan: {base-iface: d0, id: 1}}]";
     let wish = "interfaces: [{name: d0, state: absent}, {name: d0.1, type: vlan, state: up}]";
     let text = plan(&observed(host), &desired(wish)).expect_err("is refused").to_string();
     assert_eq!(text, "interfaces[1].vlan.base-iface: d0, which it sits on, is to be absent");
+}
+
+#[test]
+fn an_orphan_that_is_to_be_a_port_is_refused() {
+    let host = "interfaces: [{name: d0, type: dummy, state: up}, {name: d0.1, type: vlan, vlan: {base-iface: d0, id: 1}}]";
+    let wish = "interfaces: [{name: d0, state: absent}, {name: vrf0, type: vrf, state: up, vrf: {route-table-id: 7, port: [d0.1]}}]";
+    let text = plan(&observed(host), &desired(wish)).expect_err("is refused").to_string();
+    assert_eq!(
+        text,
+        "interfaces[1].vrf.port[0]: d0.1 goes with d0, which it sits on and which is to be absent"
+    );
+}
+
+/// The key is the same, the gateway another: the old one stays until the new one can be.
+#[test]
+fn a_route_that_changes_with_all_addresses_is_never_away() {
+    let host = "
+interfaces:
+- {name: eth1, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 10.1.0.1, prefix-length: 24}]}}
+routes: {config: [{destination: 192.0.2.0/24, next-hop-interface: eth1, next-hop-address: 10.1.0.101}]}";
+    let wish = "
+interfaces:
+- {name: eth1, state: up, ipv4: {enabled: true, address: [{ip: 10.2.0.1, prefix-length: 24}, {ip: 10.1.0.1, prefix-length: 24}]}}
+routes:
+  config:
+  - {destination: 192.0.2.0/24, next-hop-interface: eth1, state: absent}
+  - {destination: 192.0.2.0/24, next-hop-interface: eth1, next-hop-address: 10.2.0.101}";
+    let mut now = observed(host);
+    let plan = plan(&now, &desired(wish)).unwrap_or_else(|e| panic!("{e}"));
+    for step in &plan.steps {
+        memory::apply(&mut now, step).unwrap_or_else(|e| panic!("{e}"));
+        assert!(!now.routes.is_empty(), "none after {step}, of\n{plan}");
+    }
 }
 
 #[test]
@@ -398,6 +440,38 @@ fn a_plan_prints_as_json_with_all_that_execution_needs() {
             {"step": "add-address", "link": "eth1", "address": address},
         ]})
     );
+}
+
+/// A link that is down has nobody who would renew it, and one that goes down loses it.
+#[test]
+fn a_lease_that_is_asked_for_by_name_on_a_link_that_goes_down_becomes_static() {
+    let mut host = observed(HOST);
+    let eth0 = host.links.get_mut(&name("eth0")).expect("eth0");
+    eth0.ipv6.addresses[0].lifetime = Some(Lifetime { valid: 3600, preferred: 1800 });
+    let document = "interfaces: [{name: eth0, state: down, ipv6: {enabled: true, address: [{ip: 2001:db8::5, prefix-length: 64}]}}]";
+    let plan = plan(&host, &desired(document)).unwrap_or_else(|e| panic!("{e}"));
+    let after = applied(&host, &plan);
+    assert_eq!(verify(&after, &desired(document)), []);
+    let eth0 = after.link("eth0").expect("eth0");
+    let address = eth0.ipv6.addresses.iter().find(|a| !a.is_link_local()).expect("it is there");
+    assert!(!address.is_dynamic(), "{address:?}");
+}
+
+#[test]
+fn a_port_that_comes_back_makes_its_bridge_as_small_as_it_was() {
+    let host = observed(
+        "interfaces:
+        - {name: br0, type: linux-bridge, state: up, mtu: 1400, bridge: {port: [{name: eth0}, {name: eth1}]}}
+        - {name: eth0, type: ethernet, state: up, mtu: 1400, controller: br0}
+        - {name: eth1, type: ethernet, state: up, mtu: 1500, controller: br0}",
+    );
+    let plan =
+        plan(&host, &desired("interfaces: [{name: eth0, state: absent}]")).unwrap_or_else(|e| panic!("{e}"));
+    let mut now = host.clone();
+    memory::apply(&mut now, &plan.steps[0]).expect("a planned step works");
+    assert_eq!(now.link("br0").expect("br0").mtu, Some(1500), "{}", plan.steps[0]);
+    let back = applied(&now, &plan.revert_from(&now, &host));
+    assert_eq!(back.link("br0").expect("br0").mtu, Some(1400));
 }
 
 /// What the kernel does unasked.
