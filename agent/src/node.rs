@@ -43,7 +43,7 @@ use tokio::sync::{Notify, watch};
 use crate::api::error::{whole, words};
 use crate::api::task::Task;
 use crate::api::{Watched, random};
-use crate::clock::now;
+use crate::clock::{now, steady};
 use crate::health::Health;
 use crate::netlink::Observation;
 use crate::netns::Namespace;
@@ -394,7 +394,8 @@ impl Agent {
                 enact::Did::Something => self.telling.did(),
                 enact::Did::Nothing { until } => {
                     self.mark().await?;
-                    let waits = [until, wait].into_iter().flatten().min().map(until_then);
+                    let waits = [until.map(|at| left(at, steady())), wait.map(|at| left(at, now()))];
+                    let waits = waits.into_iter().flatten().min();
                     match self.alone().await? {
                         alone::Did::Something => self.telling.did(),
                         alone::Did::Nothing { again } => {
@@ -446,6 +447,6 @@ impl Agent {
     }
 }
 
-fn until_then(time: Time) -> Duration {
-    Duration::from_secs(time.saturating_sub(now()).max(1))
+fn left(until: Time, now: Time) -> Duration {
+    Duration::from_secs(until.saturating_sub(now).max(1))
 }

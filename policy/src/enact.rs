@@ -37,8 +37,6 @@ pub struct Said {
     pub generation: i64,
     pub standing: Standing,
     pub message: String,
-    /// Failed attempts at that generation.
-    pub attempts: u32,
 }
 
 /// All that is looked at.
@@ -85,7 +83,9 @@ impl View {
         match standing {
             Some(Standing::Available) if met => return Next::Rest { until: None },
             Some(Standing::Available) => return self.apply(true),
-            Some(Standing::Failing) if self.gave_up => return Next::Rest { until: None },
+            Some(Standing::Failing) if self.gave_up && !met => return Next::Rest { until: None },
+            // Why it failed can be read until it is tried again; a repair that failed needs no slot either.
+            Some(Standing::Retrying) if !met => return self.apply(false),
             _ => {}
         }
         // Nothing to change: nobody is the less available for it.

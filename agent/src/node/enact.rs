@@ -25,7 +25,7 @@ use super::journal::Enacted;
 use super::look::{Selected, captured};
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, trouble, whole, words};
-use crate::clock::{now, stamp};
+use crate::clock::{stamp, steady};
 use crate::fault;
 use crate::probe::{NoProbe, Probes, Which};
 use crate::records;
@@ -34,7 +34,10 @@ use crate::telemetry::say;
 /// What one look at the policies came to.
 pub(super) enum Did {
     Something,
-    Nothing { until: Option<Time> },
+    /// By the steady clock.
+    Nothing {
+        until: Option<Time>,
+    },
 }
 
 /// What this process has tried at a policy.
@@ -44,9 +47,11 @@ pub(super) struct Tried {
     desired: Value,
     retry_at: Option<Time>,
     gave_up: bool,
+    /// Failures in a row, of this state.
+    failures: u32,
     /// Repairs in a row: who fights is given ever more time.
     repairs: u32,
-    repaired_at: Time,
+    repaired_at: Option<Time>,
     /// What was last looked at and needed nothing.
     rested: Option<Print>,
     /// The API refuses what is to be said of it: left alone until then. What it holds it keeps.
@@ -76,7 +81,7 @@ impl Agent {
             NodeSeen::Is(uid) => uid,
             NodeSeen::Unreachable => return self.offline().await,
             // Nothing is this host's any more.
-            NodeSeen::Gone => return Ok(Did::Nothing { until: Some(now() + 5) }),
+            NodeSeen::Gone => return Ok(Did::Nothing { until: Some(steady() + 5) }),
         };
         let selected = self.selected();
         self.forget_unselected(&selected)?;
@@ -88,7 +93,7 @@ impl Agent {
             }
             let rests = self.tried.get(&one.name).and_then(|tried| tried.refused_until);
             if rests.is_some_and(|until| until > Instant::now()) {
-                until = [until, Some(now() + REFUSED)].into_iter().flatten().min();
+                until = [until, Some(steady() + REFUSED)].into_iter().flatten().min();
                 continue;
             }
             let done = match one.enactment {
@@ -101,7 +106,7 @@ impl Agent {
                 // What the API will not have of one policy holds none of the others up.
                 Err(NodeError::Api(error)) if trouble(&error) == Trouble::Refused => {
                     self.unwanted(one, &words(&error));
-                    until = [until, Some(now() + REFUSED)].into_iter().flatten().min();
+                    until = [until, Some(steady() + REFUSED)].into_iter().flatten().min();
                 }
                 Err(error) => return Err(error),
             }
@@ -155,10 +160,10 @@ impl Agent {
             let Some(seen) = self.observation() else { break };
             if plan_document(&seen.state, &desired).is_ok_and(|plan| !plan.is_empty()) {
                 let tried = self.tried.entry(policy.clone()).or_default();
-                if tried.retry_at.is_some_and(|at| at > now()) {
+                if tried.retry_at.is_some_and(|at| at > steady()) {
                     continue;
                 }
-                tried.retry_at = Some(now() + 5);
+                tried.retry_at = Some(steady() + 5);
                 let probes = Probes { insist: false, ..self.probes.clone() };
                 if let Err(error) = self.apply(desired, probes).await {
                     say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
@@ -166,7 +171,7 @@ impl Agent {
                 return Ok(Did::Something);
             }
         }
-        Ok(Did::Nothing { until: Some(now() + 5) })
+        Ok(Did::Nothing { until: Some(steady() + 5) })
     }
 
     fn forget_unselected(&mut self, selected: &[Selected]) -> Result<(), NodeError> {
@@ -185,7 +190,7 @@ impl Agent {
     async fn policy(&mut self, one: &Selected) -> Result<Did, NodeError> {
         let print = self.print(one);
         let tried = self.tried.entry(one.name.clone()).or_default();
-        if tried.rested.as_ref() == Some(&print) && tried.retry_at.is_none_or(|at| at > now()) {
+        if tried.rested.as_ref() == Some(&print) && tried.retry_at.is_none_or(|at| at > steady()) {
             return Ok(Did::Nothing { until: tried.retry_at });
         }
         let tried = tried.clone();
@@ -294,12 +299,11 @@ impl Agent {
             generation: status.policy_generation.unwrap_or_default(),
             standing: records::standing::read(&status.conditions),
             message: records::standing::message(&status.conditions).to_owned(),
-            attempts: attempts_of(status, generation),
         });
         let policy = one.object.status.as_ref();
         let same = tried.generation == generation && tried.desired == outlook.desired;
         View {
-            now: now(),
+            now: steady(),
             generation,
             prospect: outlook.prospect.clone(),
             said,
@@ -379,16 +383,21 @@ impl Agent {
         fault::point("applied");
         self.observe().await?;
         let tried = self.tried.entry(one.name.clone()).or_default();
-        tried.generation = view.generation;
-        tried.desired = outlook.desired.clone();
+        if tried.generation != view.generation || tried.desired != outlook.desired {
+            (tried.generation, tried.desired) = (view.generation, outlook.desired.clone());
+            tried.failures = 0;
+        }
         tried.rested = None;
+        if done.is_ok() {
+            tried.failures = 0;
+        }
         match done {
             Ok(_) if repair => {
-                let fights = now() < tried.repaired_at + PEACE;
+                let fights = tried.repaired_at.is_some_and(|at| steady() < at + PEACE);
                 tried.repairs = if fights { tried.repairs + 1 } else { 0 };
-                tried.repaired_at = now();
+                tried.repaired_at = Some(steady());
                 // The first few at once; then ever more slowly.
-                tried.retry_at = (tried.repairs > 3).then(|| now() + (1 << (tried.repairs - 3).min(5)));
+                tried.retry_at = (tried.repairs > 3).then(|| steady() + (1 << (tried.repairs - 3).min(5)));
                 self.telling.repaired(&one, tried.retry_at.is_some());
                 self.remember(&one, &outlook)
             }
@@ -400,7 +409,7 @@ impl Agent {
                 fault::point("available-said");
                 Ok(())
             }
-            Err(error) => self.failed(&one, &outlook, view, &error).await,
+            Err(error) => self.failed(&one, &outlook, &error).await,
         }
     }
 
@@ -430,7 +439,6 @@ impl Agent {
         &mut self,
         one: &Selected,
         outlook: &Outlook,
-        view: &View,
         error: &super::HostError,
     ) -> Result<(), NodeError> {
         // Told to stop, it was undone: that is no failure of the policy.
@@ -438,12 +446,13 @@ impl Agent {
             return Ok(());
         }
         let retries = Retries::default();
-        let attempts = view.said.as_ref().map_or(0, |said| said.attempts) + 1;
         let why = names::message_apply_failed(self.name.as_str(), "", &whole(error));
         let tried = self.tried.entry(one.name.clone()).or_default();
+        tried.failures += 1;
+        let attempts = tried.failures;
         let (standing, message) = match retries.after(attempts) {
             Some(wait) => {
-                tried.retry_at = Some(now() + wait);
+                tried.retry_at = Some(steady() + wait);
                 let retrying = names::message_retrying(self.name.as_str(), attempts, retries.most);
                 (Standing::Retrying, format!("{retrying}\n{why}"))
             }

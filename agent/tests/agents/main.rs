@@ -138,6 +138,8 @@ suite! {
             r22_r23_r30_r70_killed_while_serving_themselves;
     }
     embedded, and long {
+        failing:
+            what_fails_for_good_is_given_up_and_the_rest_aborted;
         holders:
             r24_r71_a_deleted_entry_comes_back
             r26_a_new_address_waits_for_the_node_to_be_ready
@@ -161,10 +163,12 @@ suite! {
         restart:
             r27_r111_a_start_without_the_api_is_from_the_journal
             what_cannot_be_read_is_not_gone
+            r27_an_api_that_does_not_answer_holds_no_repair_up
             a_second_agent_for_one_host_refuses;
         told:
             drift_and_pools_that_run_out_are_told
-            a_policy_that_fails_is_told;
+            a_policy_that_fails_is_told
+            who_fights_is_told_and_given_time;
         whole:
             a_second_agent_for_one_host_ends_at_once
             a_policy_is_edited_while_hosts_wait_for_a_slot

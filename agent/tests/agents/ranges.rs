@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::field::{Field, one_address};
 use crate::on::On;
+use crate::told::{POOL, told};
 
 /// R19: the prefix length is that of the range, not of what is given out of it.
 pub(crate) async fn r19_the_prefix_length_is_the_ranges(on: On) {
@@ -66,6 +67,10 @@ pub(crate) async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) 
     let after = field.until_pool("traffic-1", "taken in", |pool| pool["status"]["allocated"] == 1).await;
     assert_eq!(holders(&after), holders(&before)[..1]);
     assert_eq!(hosts.each_ref().map(|host| host.addresses("eth0")), had);
+    let outside = told(&field, POOL, "AddressInNoRange").await;
+    assert_eq!(outside.type_.as_deref(), Some("Warning"));
+    let message = outside.message.unwrap_or_default();
+    assert!(message.starts_with("10.10.10.2: held, but in no range of this pool"), "{message}");
 }
 
 /// R86, R101, R104: no range is for this host: said so, and asked on; a range is added, and nobody starts anything again.

@@ -59,6 +59,9 @@ pub(crate) async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_f
     let mut first = field.host("node01", 1).await;
     field.policy("one", one_address("tiny")).await;
     field.until_standing(&first, "one", "Available").await;
+    let small = json!([{"name": "eth0", "type": "veth", "state": "up", "mtu": 1300}]);
+    field.policy("size", json!({"desiredState": {"interfaces": small}})).await;
+    field.until_standing(&first, "size", "Available").await;
     let second = field.host("node02", 1).await;
     field.until_standing(&second, "one", "Failing").await;
     field.delete_node(&first).await;
@@ -66,10 +69,11 @@ pub(crate) async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_f
     field.until_standing(&second, "one", "Available").await;
     assert_eq!(second.addresses("eth0"), ["10.10.10.1/24"]);
     assert!(first.addresses("eth0").is_empty());
-    // Started anew without the API: nothing is its own.
+    // Started anew without the API: it keeps what is no address of a pool, and of those it has none.
     first.stop().await;
-    field.start_with(&mut first, dead());
     first.ip("link set eth0 mtu 1400");
+    field.start_with(&mut first, dead());
+    first.wait_until("looked after", || first.ip("link show eth0").contains("mtu 1300")).await;
     first.stop().await;
     assert!(first.addresses("eth0").is_empty());
 }
@@ -100,6 +104,28 @@ pub(crate) async fn a_second_agent_for_one_host_refuses(on: On) {
     let host = field.host("node01", 1).await;
     let second = agent::node::Agent::open(field.client(), host.settings());
     assert!(matches!(second, Err(agent::node::NodeError::Busy { .. })));
+}
+
+/// An API that takes questions and never answers, as one that is stopped in the middle, holds no repair up.
+pub(crate) async fn r27_an_api_that_does_not_answer_holds_no_repair_up(on: On) {
+    let field = Field::new(on).await;
+    let mut host = field.host("node01", 1).await;
+    host.stop().await;
+    let hangs = Arc::new(AtomicBool::new(false));
+    let client = doubles::silent(field.client_for(&host).await, hangs.clone());
+    field.start_with(&mut host, client);
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let had = host.addresses("eth0");
+    hangs.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        host.ip("-4 addr flush dev eth0");
+        host.wait_until("put back", || host.addresses("eth0") == had).await;
+    }
+    hangs.store(false, Ordering::SeqCst);
+    field.policy("two", json!({"desiredState": {"interfaces": []}})).await;
+    field.until_standing(&host, "two", "Available").await;
 }
 
 /// An API that can be read and not written is no reason to be without an address, at a start or later.

@@ -9,26 +9,37 @@ use serde_json::json;
 use crate::field::{self, Field};
 use crate::on::On;
 
-/// Waits for an Event of this reason about an object of this kind.
-async fn told(field: &Field, kind: &str, reason: &str) -> Event {
+/// Waits for an Event like this; what it is is said if it never comes.
+async fn until(field: &Field, what: &str, like: impl Fn(&Event) -> bool) -> Event {
     let events: Api<Event> = Api::namespaced(field.client(), "default");
     let waited = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let all = events.list(&ListParams::default()).await.expect("an answer").items;
-            let found = all.into_iter().find(|event| {
-                event.involved_object.kind.as_deref() == Some(kind) && event.reason.as_deref() == Some(reason)
-            });
-            if let Some(event) = found {
+            if let Some(event) = all.into_iter().find(&like) {
                 return event;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    waited.await.unwrap_or_else(|_| panic!("never told: {reason}"))
+    waited.await.unwrap_or_else(|_| panic!("never told: {what}"))
+}
+
+/// Waits for an Event of this reason about an object of this kind.
+pub(crate) async fn told(field: &Field, kind: &str, reason: &str) -> Event {
+    let like = |event: &Event| {
+        event.involved_object.kind.as_deref() == Some(kind) && event.reason.as_deref() == Some(reason)
+    };
+    until(field, reason, like).await
+}
+
+/// Waits for an Event about a policy that names this enactment and has these words.
+pub(crate) async fn told_of(field: &Field, enactment: &str, words: &str) -> Event {
+    let says = |text: &str| text.contains(enactment) && text.contains(words);
+    until(field, words, |event| event.message.as_deref().is_some_and(says)).await
 }
 
 const POLICY: &str = "NodeNetworkConfigurationPolicy";
-const POOL: &str = "NodeIPPool";
+pub(crate) const POOL: &str = "NodeIPPool";
 
 /// Drift, R101: no address, and what becomes of the pool.
 pub(crate) async fn drift_and_pools_that_run_out_are_told(on: On) {
@@ -77,4 +88,28 @@ pub(crate) async fn a_policy_that_fails_is_told(on: On) {
     assert_eq!(failed.type_.as_deref(), Some("Warning"));
     let message = failed.message.unwrap_or_default();
     assert!(message.starts_with("node01.broken: failure generating desiredState"), "{message}");
+}
+
+/// Somebody else takes it off again and again: it is put back, ever more slowly, and that is told.
+pub(crate) async fn who_fights_is_told_and_given_time(on: On) {
+    let field = Field::new(on).await;
+    field.pool("traffic-1", json!({"range": {"cidr": "10.10.10.0/24"}})).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", field::one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let address = host.addresses("eth0")[0].clone();
+    let fights = async {
+        loop {
+            host.wait_until("put back", || host.addresses("eth0").contains(&address)).await;
+            host.ip(&format!("addr del {address} dev eth0"));
+        }
+    };
+    let fought = tokio::select! {
+        fought = told(&field, POLICY, "DriftFought") => fought,
+        () = fights => unreachable!("nobody gives in"),
+    };
+    assert_eq!(fought.type_.as_deref(), Some("Warning"));
+    let message = fought.message.unwrap_or_default();
+    assert!(message.starts_with("node node01: something keeps changing what this policy set"), "{message}");
+    host.wait_until("put back in the end", || host.addresses("eth0").contains(&address)).await;
 }

@@ -19,16 +19,16 @@ pub fn prune(schema: &Value, object: &mut Value) {
     }
 }
 
-/// Drops nulls where the schema has a default and doesn't allow them: the default takes their place.
+/// Drops nulls of fields for which the schema doesn't allow them: a default may take their place.
 pub fn drop_nulls(schema: &Value, value: &mut Value) {
     match value {
         Value::Object(map) => {
             let known = schema.get("properties");
             let replaced = |name: &str, child: &Value| {
                 child.is_null()
-                    && known.and_then(|known| known.get(name)).is_some_and(|schema| {
-                        schema.get("default").is_some() && schema.get("nullable") != Some(&Value::Bool(true))
-                    })
+                    && known
+                        .and_then(|known| known.get(name))
+                        .is_some_and(|schema| schema.get("nullable") != Some(&Value::Bool(true)))
             };
             map.retain(|name, child| !replaced(name, child));
             for (name, child) in map.iter_mut() {

@@ -161,10 +161,10 @@ impl Host {
     }
 
     fn online(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
-        self.report(seen, uid)
-            .or_else(|| self.unknown_on_nic(seen, uid))
-            .or_else(|| self.claims(seen, uid))
-            .or_else(|| self.finished_enactment(seen, uid))
+        self.report(seen, uid).or_else(|| self.unknown_on_nic(seen, uid)).or_else(|| {
+            let (next, again) = self.claims(seen, uid);
+            next.or_else(|| self.finished_enactment(seen, uid)).or(again)
+        })
     }
 
     /// The NodeNetworkState shows what is on NICs, journalled or announced, from the start of the process on.
@@ -194,7 +194,8 @@ impl Host {
             })
     }
 
-    fn claims(&self, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
+    /// The next thing that a claim needs; and a question that had no answer, for when there is nothing else to do.
+    fn claims(&self, seen: &Seen<'_>, uid: &NodeUid) -> (Option<Action>, Option<Action>) {
         let mut keys: BTreeSet<ClaimKey> = self.journal.keys().chain(seen.wants.keys()).cloned().collect();
         for enactment in seen.enactments.values().filter(|enactment| enactment.node_uid == *uid) {
             keys.extend(enactment.slots.keys().map(|slot| ClaimKey {
@@ -207,14 +208,13 @@ impl Host {
         for key in &keys {
             match claim::next(self, key, seen, uid) {
                 Some(action) if self.asks_again(key, &action) => again.push(action),
-                Some(action) => return Some(action),
+                Some(action) => return (Some(action), None),
                 None => {}
             }
         }
-        // What had no answer is asked again only when there is nothing else to do, so that one pool on hold
-        // keeps no other claim waiting; by the clock, so that each has its turn.
+        // Not before the rest, so that one pool on hold keeps no other claim waiting; by the clock, so that each has its turn.
         let turn = seen.now.checked_rem(again.len() as Time).unwrap_or(0);
-        again.into_iter().nth(turn as usize)
+        (None, again.into_iter().nth(turn as usize))
     }
 
     /// A question that may go unanswered for as long as a pool is gone or on hold.

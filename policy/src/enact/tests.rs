@@ -21,7 +21,7 @@ fn view(prospect: Prospect) -> View {
 }
 
 fn said(standing: Standing, message: &str) -> Option<Said> {
-    Some(Said { generation: 2, standing, message: message.to_owned(), attempts: 0 })
+    Some(Said { generation: 2, standing, message: message.to_owned() })
 }
 
 fn say(standing: Standing, message: &str) -> Next {
@@ -115,6 +115,24 @@ fn failed_for_good_rests_until_something_changes_or_the_agent_starts_anew() {
     assert_eq!(next(&view), Next::Apply { repair: false });
     view.gave_up = true;
     view.prospect = NEWS;
+    assert_eq!(next(&view), Next::Apply { repair: false });
+}
+
+#[test]
+fn a_state_that_came_about_by_itself_is_no_failure() {
+    let mut view = view(MET);
+    view.said = said(Standing::Failing, "no such device");
+    view.gave_up = true;
+    assert_eq!(next(&view), say(Standing::Available, ""));
+}
+
+#[test]
+fn why_it_failed_is_said_until_it_is_tried_again_and_that_needs_no_new_slot() {
+    let mut view = view(UNMET);
+    view.said = said(Standing::Retrying, "no such device");
+    view.retry_at = Some(105);
+    assert_eq!(next(&view), Next::Rest { until: Some(105) });
+    view.now = 105;
     assert_eq!(next(&view), Next::Apply { repair: false });
 }
 

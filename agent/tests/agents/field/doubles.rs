@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use hyper::http::{Request, Response};
 use kube::Client;
@@ -62,6 +63,22 @@ pub(crate) fn recorded(client: Client) -> (Client, Arc<Mutex<Vec<String>>>) {
         }
     });
     (client, writes)
+}
+
+/// The API, which for as long as this says so takes every question and answers none; who asks gives up after two seconds,
+/// as `berth agent`'s client does after some more.
+pub(crate) fn silent(client: Client, hangs: Arc<AtomicBool>) -> Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, hangs) = (client.clone(), hangs.clone());
+        async move {
+            if hangs.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_secs(2)).await;
+                return Err(tower::BoxError::from("no answer"));
+            }
+            Ok(client.send(request).await?)
+        }
+    });
+    Client::new(service, "default")
 }
 
 /// The API, which takes no writes for as long as this says so: as one whose store is full.

@@ -126,6 +126,22 @@ fn rule2_nothing_is_used_that_the_pool_does_not_back() {
 }
 
 #[test]
+fn a_question_without_an_answer_keeps_no_finished_enactment() {
+    let mut site = one();
+    site.run(6);
+    site.ledger_mut("pool").hold = Some(Hold { until: NOW + 1 });
+    site.run(4);
+    let finished = Enactment {
+        policy: "done-with".into(),
+        slots: Default::default(),
+        ..site.enactments[&"static-ip".into()].clone()
+    };
+    site.enactments.insert("done-with".into(), finished);
+    let done = site.run(4);
+    assert!(done.iter().any(|did| did == "drop done-with"), "{done:?}");
+}
+
+#[test]
 fn rule2_a_confirmation_runs_out() {
     let mut site = one();
     site.run(7);

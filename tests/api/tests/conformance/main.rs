@@ -147,6 +147,7 @@ suite! {
     schema:
         unknown_fields_are_pruned_and_warned_about
         many_warnings_are_cut_short
+        nulls_are_as_good_as_nothing
         unknown_fields_are_refused_when_strict
         unknown_fields_are_ignored_when_asked
         duplicate_fields

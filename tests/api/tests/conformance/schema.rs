@@ -37,6 +37,20 @@ pub(crate) async fn unknown_fields_are_pruned_and_warned_about(s: Server) {
     }
 }
 
+/// Null where the schema doesn't allow it is as good as nothing: a default takes its place, and what is required is missing.
+pub(crate) async fn nulls_are_as_good_as_nothing(s: Server) {
+    let mut object = pool(&s.name("pool"));
+    object["spec"]["quarantine"] = Value::Null;
+    object["spec"]["ranges"] = Value::Null;
+    object["spec"]["range"]["gateway"] = Value::Null;
+    let made = s.post(POOLS, &object).await.created();
+    let spec = json!({"quarantine": "5m", "range": {"cidr": "10.10.10.0/24"}, "staticBand": "Auto"});
+    assert_eq!(made["spec"], spec);
+    let mut object = pool(&s.name("pool"));
+    object["spec"]["range"]["cidr"] = Value::Null;
+    s.post(POOLS, &object).await.refused(422, "Invalid");
+}
+
 /// Headers have their bounds in every client and proxy.
 pub(crate) async fn many_warnings_are_cut_short(s: Server) {
     for length in [8, 200] {
