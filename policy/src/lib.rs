@@ -6,6 +6,8 @@
 
 pub mod capture;
 pub mod claim;
+#[cfg(test)]
+mod dice;
 pub mod enact;
 pub mod plan;
 pub mod pool;

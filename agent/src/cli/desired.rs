@@ -43,6 +43,8 @@ pub(super) fn read(path: &Path) -> anyhow::Result<(String, Value)> {
             manifest.pointer("/status/desiredState").cloned()
         }
         Document::Bare(value) if manifest::is_bare_policy(value) => of_policy(&name, value)?,
+        // What `berth render` prints of a policy that wants nothing.
+        Document::Bare(Value::Object(none)) if none.is_empty() => Some(Value::Object(none.clone())),
         _ => None,
     };
     match state {
@@ -60,5 +62,5 @@ fn of_policy(name: &str, body: &Value) -> Result<Option<Value>, DesiredError> {
     if captures.is_some_and(|captures| !captures.is_empty()) || state.is_some_and(asks_pools) {
         return Err(DesiredError::Captures { file: name.to_owned() });
     }
-    Ok(state.cloned())
+    Ok(Some(state.cloned().unwrap_or_else(|| Value::Object(Default::default()))))
 }

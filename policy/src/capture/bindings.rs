@@ -44,11 +44,32 @@ pub fn read_cached(captured_states: &Value) -> Result<Cached, Diagnostics> {
     let mut wrong = Vec::new();
     for (name, entry) in entries {
         match entry {
-            Value::Object(fields) => drop(cached.insert(name.clone(), read_one(fields))),
+            Value::Object(fields) => {
+                wrong.extend(strangers(name, fields));
+                cached.insert(name.clone(), read_one(fields));
+            }
             other => wrong.push(shape(&format!("capturedStates.{name}"), "a captured state", other)),
         }
     }
     Diagnostics::none_or(wrong, cached)
+}
+
+/// What stands beside a captured state and is none of it: misspelt, it would be taken for the state, or for nothing. The
+/// address that a pool gave stands there by itself.
+fn strangers(name: &str, fields: &Map<String, Value>) -> Vec<Diagnostic> {
+    let path = |field: &str| format!("capturedStates.{name}.{field}");
+    if !fields.contains_key("state") && !fields.contains_key("ip") {
+        return vec![shape(&path("state"), "the captured state", &Value::Null)];
+    }
+    let meta = fields.get("metaInfo").and_then(Value::as_object).into_iter().flatten();
+    let meta = meta.filter(|(key, _)| !matches!(key.as_str(), "version" | "time"));
+    let meta = meta
+        .map(|(key, value)| shape(&path(&format!("metaInfo.{key}")), "nothing but version and time", value));
+    let beside = fields
+        .iter()
+        .filter(|(key, _)| fields.contains_key("state") && !matches!(key.as_str(), "state" | "metaInfo"));
+    let beside = beside.map(|(key, value)| shape(&path(key), "nothing but state and metaInfo", value));
+    beside.chain(meta).collect()
 }
 
 fn read_one(fields: &Map<String, Value>) -> Captured {

@@ -145,6 +145,7 @@ fn is_of_its_own(kind: &ProblemKind) -> bool {
             | ProblemKind::OtherKind { .. }
             | ProblemKind::Ignored { .. }
             | ProblemKind::NoSuchMac { .. }
+            | ProblemKind::NoCardsMac { .. }
             | ProblemKind::AmbiguousMac { .. }
             | ProblemKind::LoopbackOnlyAddresses
     )
@@ -175,20 +176,25 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         | K::OwnGateway { name, .. } => [Some(name), None],
         K::UnknownPort { controller, port }
         | K::NotListed { controller, port }
+        | K::CantBePort { controller, port }
         | K::IpOnPort { controller, port, .. }
         | K::DynamicOnPort { controller, port } => [Some(controller), Some(port)],
         K::Overbooked { port, first } => [Some(port), Some(first)],
         K::OtherPeer { name, peer } => [Some(name), Some(peer)],
         K::Listed { controller, .. } => [Some(controller), None],
         K::NotAPort { port } => [Some(port), None],
-        K::UnknownBase { base } | K::BaseAbsent { base } | K::BaseDown { base } | K::MtuBase { base, .. } => {
-            [Some(base), None]
-        }
+        K::OnLoopback { base }
+        | K::UnknownBase { base }
+        | K::BaseAbsent { base }
+        | K::BaseDown { base }
+        | K::MtuBase { base, .. } => [Some(base), None],
         K::BaseMacVlan { base, lower } => [Some(base), Some(lower)],
         K::TakenAlong { upper, base, .. } => [Some(upper), Some(base)],
+        K::VlanTaken { other, base } => [Some(other), Some(base)],
         K::PortGoes { port, base } => [Some(port), Some(base)],
         K::NoMacToCopy { from } => [Some(from), None],
         K::NoSuchMac { .. }
+        | K::NoCardsMac { .. }
         | K::AmbiguousMac { .. }
         | K::Missing { .. }
         | K::Cycle { .. }

@@ -101,6 +101,16 @@ pub enum ProblemKind {
     UnknownBase { base: IfName },
     #[error("{base}, which it sits on, is to be absent")]
     BaseAbsent { base: IfName },
+    #[error(
+        "{port} can't be a port of {controller}: no loopback can, no bridge of a bridge, nothing of itself"
+    )]
+    CantBePort { controller: IfName, port: IfName },
+    #[error("nothing can sit on {base}, a loopback")]
+    OnLoopback { base: IfName },
+    #[error("{other} has this id on {base} already")]
+    VlanTaken { other: IfName, base: IfName },
+    #[error("{mac} is an address of a group, or of nobody: no interface can have it")]
+    NoCardsMac { mac: Mac },
     #[error("{port} goes with {base}, which it sits on and which is to be absent")]
     PortGoes { port: IfName, base: IfName },
     #[error(

@@ -48,4 +48,11 @@ fn shapes_that_are_refused() {
         read_cached(&json!({"a": 1})).unwrap_err().to_string(),
         "capturedStates.a: expected a captured state, found '1'"
     );
+    let misspelt = json!({"a": {"stat": {}}, "b": {"state": {}, "bogus": 1, "metaInfo": {"tiem": "x"}}});
+    assert_eq!(
+        read_cached(&misspelt).unwrap_err().to_string(),
+        "capturedStates.a.state: expected the captured state, found null
+capturedStates.b.bogus: expected nothing but state and metaInfo, found '1'
+capturedStates.b.metaInfo.tiem: expected nothing but version and time, found 'x'"
+    );
 }

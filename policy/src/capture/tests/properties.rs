@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::dice::thrown;
 use crate::template::{fill, ipam_pools};
 
 /// Text made of the language's own words, so that it comes close to being right, and of junk.
@@ -27,7 +28,7 @@ fn policy() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(thrown(2_000))]
 
     #[test]
     fn nothing_panics_and_carets_are_inside(captures in policy(), template in source(), key in "\\PC{0,3}") {

@@ -92,13 +92,26 @@ impl Merge<'_> {
             claims.insert(&entry.name, (&doc.name, format!("interfaces[{}].{field}", doc.index)));
             // A card that is to be absent stays on the host, but not for use.
             let absent = self.docs.get(&entry.name).is_some_and(|d| d.state == LinkState::Absent);
-            if absent || entry.name == doc.name || !self.state.links.contains_key(&entry.name) {
+            if absent || !self.state.links.contains_key(&entry.name) {
                 let (controller, port) = (doc.name.clone(), entry.name.clone());
                 self.link_problem(doc, &field, ProblemKind::UnknownPort { controller, port });
                 continue;
             }
+            if !self.can_be_port(&doc.name, &entry.name) {
+                let (controller, port) = (doc.name.clone(), entry.name.clone());
+                self.link_problem(doc, &field, ProblemKind::CantBePort { controller, port });
+                continue;
+            }
             self.attach(&doc.name, entry);
         }
+    }
+
+    /// The kernel takes no loopback for a port, no bridge in a bridge, and nothing for its own.
+    fn can_be_port(&self, controller: &IfName, port: &IfName) -> bool {
+        let kind = |name| self.state.links.get(name).map(|link: &Link| &link.kind);
+        let bridges =
+            kind(controller) == Some(&LinkKind::LinuxBridge) && kind(port) == Some(&LinkKind::LinuxBridge);
+        controller != port && !bridges && kind(port) != Some(&LinkKind::Loopback)
     }
 
     /// The entry whose list of ports has this one, and where.

@@ -6,6 +6,7 @@ use crate::plan::error::{Problem, ProblemKind};
 use crate::plan::memory::{fits_base, follows};
 use crate::plan::order::{Cycle, lowest_first};
 use crate::state::kind::PortStyle;
+use crate::state::option::OptValue;
 use crate::state::{Desired, DesiredLink, IfName, Link, LinkKind, LinkState};
 use std::collections::BTreeMap;
 
@@ -18,6 +19,7 @@ impl Merge<'_> {
         self.orphans();
         self.bases();
         self.mac_vlans();
+        self.sits_well();
         match lowest_first(&self.state) {
             Ok(order) => self.follow_down(&order),
             Err(Cycle(names)) => {
@@ -125,6 +127,37 @@ impl Merge<'_> {
             };
             self.problems
                 .extend(link.base.map(|base| Problem { path, kind: ProblemKind::UnknownBase { base } }));
+        }
+    }
+
+    /// What the kernel lets nobody make: anything on a loopback, and a second vlan of one id on one link.
+    fn sits_well(&mut self) {
+        let mut wrong = Vec::new();
+        for doc in self.docs.values().copied() {
+            let Some(link) = self.wanted(&doc.name).and_then(|doc| self.state.links.get(&doc.name)) else {
+                continue;
+            };
+            let Some(base) = &link.base else { continue };
+            let kind = |name| self.state.links.get(name).map(|link: &Link| &link.kind);
+            if kind(base) == Some(&LinkKind::Loopback) {
+                let field = format!("{}.base-iface", section(link));
+                wrong.push((doc, field, ProblemKind::OnLoopback { base: base.clone() }));
+            }
+            if link.kind == LinkKind::Vlan
+                && self.observed.links.get(&link.name).is_none_or(|was| is_another(was, link))
+            {
+                let same = |other: &&Link| {
+                    other.name != link.name
+                        && (&other.kind, &other.base) == (&link.kind, &link.base)
+                        && tag(other) == tag(link)
+                };
+                let taken = self.state.links.values().find(same).map(|other| other.name.clone());
+                let taken = taken.map(|other| ProblemKind::VlanTaken { other, base: base.clone() });
+                wrong.extend(taken.map(|kind| (doc, "vlan.id".to_owned(), kind)));
+            }
+        }
+        for (doc, field, kind) in wrong {
+            self.link_problem(doc, &field, kind);
         }
     }
 
@@ -243,6 +276,14 @@ impl Merge<'_> {
             }
         }
     }
+}
+
+/// Of a vlan: its id, and the protocol if it is not the usual one.
+fn tag(link: &Link) -> Vec<&OptValue> {
+    let usual = |value: &OptValue| value.to_string() == "802.1q";
+    let of =
+        |name: &str| link.options.iter().find(|(option, _)| option.as_str() == name).map(|(_, value)| value);
+    of("id").into_iter().chain(of("protocol").filter(|value| !usual(value))).collect()
 }
 
 fn section(link: &Link) -> &'static str {

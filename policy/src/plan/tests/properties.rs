@@ -1,6 +1,7 @@
 //! What holds for every host and every document.
 
 use super::{applied, comparable, difference};
+use crate::dice::thrown;
 use crate::plan::testing::{Scenario, scenario};
 use crate::plan::{Plan, Step, memory, plan, verify};
 use crate::state::option::OptValue;
@@ -60,18 +61,8 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 0..240)
 }
 
-/// What proptest takes where nobody says how many.
-const UNSAID: u32 = 256;
-
-/// As many as this, unless `PROPTEST_CASES` says otherwise (`make test-long`).
-fn config(cases: u32) -> ProptestConfig {
-    let said = ProptestConfig::default();
-    let cases = if said.cases == UNSAID { cases } else { said.cases };
-    ProptestConfig { cases, failure_persistence: None, ..said }
-}
-
 proptest! {
-    #![proptest_config(config(400))]
+    #![proptest_config(thrown(400))]
 
     #[test]
     fn a_plan_brings_about_what_was_asked_and_then_there_is_nothing_to_do(bytes in bytes()) {

@@ -64,6 +64,42 @@ fn ipv6_where_new_links_lack_it() {
     assert!(!unsaid.iter().any(|step| step.contains("ipv6")), "{unsaid:?}");
 }
 
+/// What no kernel takes, with where it stands; the host is not touched for it.
+#[test]
+fn links_that_no_kernel_makes() {
+    let host = "interfaces: [{name: eth0, type: ethernet, state: up}, {name: lo, type: loopback, state: up},
+        {name: br1, type: linux-bridge, state: up}, {name: eth0.5, type: vlan, state: up, vlan: {base-iface: eth0, id: 5}}]";
+    let bridge = |port: &str| {
+        format!("{{name: br0, type: linux-bridge, state: up, bridge: {{port: [{{name: {port}}}]}}}}")
+    };
+    let vlan = |base: &str, id: u16| {
+        format!("{{name: v0, type: vlan, state: up, vlan: {{base-iface: {base}, id: {id}}}}}")
+    };
+    let cant = "can't be a port of br0: no loopback can, no bridge of a bridge, nothing of itself";
+    for (entry, words) in [
+        (bridge("lo"), format!("interfaces[0].bridge.port[0]: lo {cant}")),
+        (bridge("br1"), format!("interfaces[0].bridge.port[0]: br1 {cant}")),
+        (bridge("br0"), format!("interfaces[0].bridge.port[0]: br0 {cant}")),
+        (vlan("lo", 5), "interfaces[0].vlan.base-iface: nothing can sit on lo, a loopback".to_owned()),
+        (vlan("eth0", 5), "interfaces[0].vlan.id: eth0.5 has this id on eth0 already".to_owned()),
+        (
+            "{name: eth0, state: up, mac-address: '01:00:5E:00:00:01'}".to_owned(),
+            "interfaces[0].mac-address: 01:00:5E:00:00:01 is an address of a group, or of nobody: no interface can have it".to_owned(),
+        ),
+    ] {
+        let wish = desired(&format!("interfaces: [{entry}]"));
+        assert_eq!(plan(&observed(host), &wish).expect_err("is refused").to_string(), words);
+    }
+    // Another id, another link, or the same one again.
+    for entry in [
+        vlan("eth0", 6),
+        vlan("br1", 5),
+        "{name: eth0.5, type: vlan, state: up, vlan: {base-iface: eth0, id: 5}}".to_owned(),
+    ] {
+        plan(&observed(host), &desired(&format!("interfaces: [{entry}]"))).unwrap_or_else(|e| panic!("{e}"));
+    }
+}
+
 #[test]
 fn problems_in_ports_config_say_which_entry() {
     let host = observed(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::*;
+use crate::dice::thrown;
 
 /// A random pool of one or two ranges inside 10.0.0.0/23, with everything that can be in the way.
 #[derive(Debug, Clone)]
@@ -58,7 +59,7 @@ fn givable(pool: &Pool) -> BTreeSet<IpAddr> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(thrown(400))]
 
     /// Given is only what is free, and something is given as long as anything is: the last free address is
     /// found, bands lose nothing (R52), counts agree with counting.
