@@ -11,12 +11,19 @@ use crate::on::On;
 
 /// Waits for an Event of this reason about an object of this kind.
 async fn told(field: &Field, kind: &str, reason: &str) -> Event {
+    told_that(field, kind, reason, "").await
+}
+
+/// The same, with these words in it.
+pub(crate) async fn told_that(field: &Field, kind: &str, reason: &str, words: &str) -> Event {
     let events: Api<Event> = Api::namespaced(field.client(), "default");
     let waited = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let all = events.list(&ListParams::default()).await.expect("an answer").items;
             let found = all.into_iter().find(|event| {
-                event.involved_object.kind.as_deref() == Some(kind) && event.reason.as_deref() == Some(reason)
+                event.involved_object.kind.as_deref() == Some(kind)
+                    && event.reason.as_deref() == Some(reason)
+                    && event.message.as_deref().unwrap_or_default().contains(words)
             });
             if let Some(event) = found {
                 return event;
@@ -24,10 +31,10 @@ async fn told(field: &Field, kind: &str, reason: &str) -> Event {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    waited.await.unwrap_or_else(|_| panic!("never told: {reason}"))
+    waited.await.unwrap_or_else(|_| panic!("never told: {reason} {words}"))
 }
 
-const POLICY: &str = "NodeNetworkConfigurationPolicy";
+pub(crate) const POLICY: &str = "NodeNetworkConfigurationPolicy";
 const POOL: &str = "NodeIPPool";
 
 /// Drift, R101: no address, and what becomes of the pool.
