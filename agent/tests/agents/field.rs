@@ -10,7 +10,7 @@ use std::time::Duration;
 use agent::api::lease::Election;
 use agent::node::Agent;
 use agent::{controller, embedded};
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
@@ -304,6 +304,17 @@ impl Field {
 
     pub(crate) async fn until_policy(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         self.until::<NodeNetworkConfigurationPolicy>(name, what, holds).await
+    }
+
+    pub(crate) async fn until_state(&self, host: &Host, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        self.until::<NodeNetworkState>(&host.name, what, holds).await
+    }
+
+    /// Somebody wants a host's report anew.
+    pub(crate) async fn ask_for_report(&self, host: &Host) {
+        let label = json!({"metadata": {"labels": {crds::names::label::FORCE_STATE_REFRESH: "1"}}});
+        let api = self.api::<NodeNetworkState>();
+        api.patch(&host.name, &PatchParams::default(), &Patch::Merge(label)).await.expect("a label");
     }
 
     pub(crate) async fn until_standing(&self, host: &Host, policy: &str, condition: &str) -> Value {

@@ -25,7 +25,9 @@ mod nodes;
 mod on;
 mod probes;
 mod ranges;
+mod report;
 mod restart;
+mod rollout;
 mod story;
 mod told;
 mod whole;
@@ -138,8 +140,6 @@ suite! {
             r22_r23_r30_r70_killed_while_serving_themselves;
     }
     embedded, and long {
-        failing:
-            what_fails_for_good_is_given_up_and_the_rest_aborted;
         holders:
             r24_r71_a_deleted_entry_comes_back
             r26_a_new_address_waits_for_the_node_to_be_ready
@@ -147,7 +147,8 @@ suite! {
             r29_r34_r40_a_lost_host_is_found_out_by_a_reset;
         names:
             an_enactment_of_another_node_is_left_alone
-            captures_of_a_policy_of_before_are_not_used;
+            captures_of_a_policy_of_before_are_not_used
+            captures_are_looked_up_once;
         nodes:
             rule7_a_marked_address_that_nobody_knows_is_taken_off;
         probes:
@@ -160,11 +161,18 @@ suite! {
             r59_a_pool_that_gives_says_how_its_ledger_is_written
             r33_r97_r99_a_pool_made_anew_takes_back_what_it_has
             r101_r104_a_range_more_serves_who_waits;
+        report:
+            a_report_follows_its_host
+            an_enactment_is_its_nodes_and_goes_with_its_policy;
         restart:
             r27_r111_a_start_without_the_api_is_from_the_journal
             what_cannot_be_read_is_not_gone
             r27_an_api_that_does_not_answer_holds_no_repair_up
             a_second_agent_for_one_host_refuses;
+        rollout:
+            a_policy_counts_its_nodes
+            what_cannot_be_applied_is_retried_and_the_rest_gives_up
+            policies_are_applied_in_the_order_of_their_names;
         told:
             drift_and_pools_that_run_out_are_told
             a_policy_that_fails_is_told

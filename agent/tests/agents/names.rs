@@ -50,3 +50,27 @@ pub(crate) async fn captures_of_a_policy_of_before_are_not_used(on: On) {
     field.start(&mut host).await;
     host.wait_until("the other card", || mtu(&host, "eth1")).await;
 }
+
+/// What a capture found is remembered in the enactment: the host that the policy made has nothing that it would find now.
+pub(crate) async fn captures_are_looked_up_once(on: On) {
+    let field = Field::new(on).await;
+    let mut host = field.host("node01", 2).await;
+    let has = |host: &Host, mtu: &str| host.ip("link show dev eth1").contains(mtu);
+    host.ip("link set eth1 mtu 1450");
+    let policy = json!({"capture": {"nic": "interfaces.mtu == 1450"}, "desiredState": {"interfaces": [
+        {"name": "{{ capture.nic.interfaces.0.name }}", "type": "veth", "state": "up", "mtu": 1400},
+    ]}});
+    field.policy("once", policy).await;
+    let before = field.until_standing(&host, "once", "Available").await;
+    assert!(has(&host, "mtu 1400"));
+    assert_eq!(before["status"]["capturedStates"]["nic"]["state"]["interfaces"][0]["name"], "eth1");
+    host.stop().await;
+    host.ip("link set eth1 mtu 1300");
+    field.start(&mut host).await;
+    host.wait_until("put back", || has(&host, "mtu 1400")).await;
+    // In name order: when this one has been looked at, the other has been, too.
+    field.policy("other", json!({"desiredState": {"interfaces": []}})).await;
+    field.until_standing(&host, "other", "Available").await;
+    let after = field.until_standing(&host, "once", "Available").await;
+    assert_eq!(after["status"]["capturedStates"], before["status"]["capturedStates"], "time and all");
+}

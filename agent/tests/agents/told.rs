@@ -9,36 +9,32 @@ use serde_json::json;
 use crate::field::{self, Field};
 use crate::on::On;
 
-/// Waits for an Event like this; what it is is said if it never comes.
-async fn until(field: &Field, what: &str, like: impl Fn(&Event) -> bool) -> Event {
+/// Waits for an Event of this reason about an object of this kind.
+pub(crate) async fn told(field: &Field, kind: &str, reason: &str) -> Event {
+    told_that(field, kind, reason, "").await
+}
+
+/// The same, with these words in it.
+pub(crate) async fn told_that(field: &Field, kind: &str, reason: &str, words: &str) -> Event {
+    let like = |event: &Event| {
+        event.involved_object.kind.as_deref() == Some(kind)
+            && event.reason.as_deref() == Some(reason)
+            && event.message.as_deref().unwrap_or_default().contains(words)
+    };
     let events: Api<Event> = Api::namespaced(field.client(), "default");
     let waited = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let all = events.list(&ListParams::default()).await.expect("an answer").items;
-            if let Some(event) = all.into_iter().find(&like) {
+            if let Some(event) = all.into_iter().find(like) {
                 return event;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    waited.await.unwrap_or_else(|_| panic!("never told: {what}"))
+    waited.await.unwrap_or_else(|_| panic!("never told: {reason} {words}"))
 }
 
-/// Waits for an Event of this reason about an object of this kind.
-pub(crate) async fn told(field: &Field, kind: &str, reason: &str) -> Event {
-    let like = |event: &Event| {
-        event.involved_object.kind.as_deref() == Some(kind) && event.reason.as_deref() == Some(reason)
-    };
-    until(field, reason, like).await
-}
-
-/// Waits for an Event about a policy that names this enactment and has these words.
-pub(crate) async fn told_of(field: &Field, enactment: &str, words: &str) -> Event {
-    let says = |text: &str| text.contains(enactment) && text.contains(words);
-    until(field, words, |event| event.message.as_deref().is_some_and(says)).await
-}
-
-const POLICY: &str = "NodeNetworkConfigurationPolicy";
+pub(crate) const POLICY: &str = "NodeNetworkConfigurationPolicy";
 pub(crate) const POOL: &str = "NodeIPPool";
 
 /// Drift, R101: no address, and what becomes of the pool.

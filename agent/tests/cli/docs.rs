@@ -1,4 +1,5 @@
-//! The guide and the README are true: every command on files in them gives the output that they show.
+//! The guide, the README and the table of what stays are true: every command on files in them gives the output that they show,
+//! and every test that they name is there.
 
 use std::fs;
 use std::path::PathBuf;
@@ -76,4 +77,53 @@ fn the_readmes_first_command_gives_what_it_shows() {
     let shown: Vec<&str> = shown.collect();
     let actual: Vec<&str> = ran.stdout.lines().take(shown.len()).collect();
     assert_eq!(actual, shown);
+}
+
+/// The cells of a table's row; a bar after a backslash is text.
+fn cells(row: &str) -> Vec<String> {
+    let inner = row.trim().trim_start_matches('|').trim_end_matches('|').replace("\\|", "\0");
+    inner.split('|').map(|cell| cell.trim().replace('\0', "|")).collect()
+}
+
+/// Every `path/to/file.rs::function` between backticks; anything else there that has a `.rs` in it is a slip of the pen.
+fn tests_named(text: &str) -> Vec<(&str, &str)> {
+    let code = text.split('`').skip(1).step_by(2).filter(|code| code.contains(".rs"));
+    code.map(|code| code.split_once("::").unwrap_or_else(|| panic!("names no test: {code}"))).collect()
+}
+
+/// Every item has its row and one of three words; what is kept is shown by a test, and every test that is named is there.
+#[test]
+fn what_stays_for_users_of_kubernetes_nmstate_is_shown_by_tests() {
+    const ITEMS: usize = 36;
+    let page = fs::read_to_string(docs().join("compatibility.md")).unwrap();
+    let mut wrong = Vec::new();
+    let mut numbers = Vec::new();
+    for row in page.lines().filter(|line| line.starts_with('|')).map(cells) {
+        // Heads and rules of tables have no number.
+        let Ok(number) = row[0].parse::<usize>() else { continue };
+        numbers.push(number);
+        let [_, what, word, why] = row.as_slice() else {
+            wrong.push(format!("{number}: {} cells", row.len()));
+            continue;
+        };
+        let is_shown = !tests_named(why).is_empty();
+        let said = match word.as_str() {
+            "kept" => is_shown,
+            "different" | "not yet" => !why.is_empty(),
+            _ => false,
+        };
+        if what.is_empty() || !said {
+            wrong.push(format!("{number}: {word:?}, for {why:?}"));
+        }
+    }
+    if !numbers.iter().copied().eq(1..=ITEMS) {
+        wrong.push(format!("not 1 to {ITEMS}: {numbers:?}"));
+    }
+    for (file, function) in tests_named(&page) {
+        let text = fs::read_to_string(docs().join("..").join(file)).unwrap_or_default();
+        if !text.contains(&format!("fn {function}(")) {
+            wrong.push(format!("no such test: {file}::{function}"));
+        }
+    }
+    assert!(wrong.is_empty(), "docs/compatibility.md:\n{}", wrong.join("\n"));
 }
