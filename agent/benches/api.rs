@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tower::ServiceExt;
 
 const ENACTMENTS: &str = "/apis/nmstate.io/v1beta1/nodenetworkconfigurationenactments";
-/// As many as DESIGN's largest cluster has nodes.
+/// As many as the largest cluster that Berth is made for has nodes.
 const OBJECTS: usize = 5000;
 const WATCHERS: usize = 100;
 /// Says which figure this process is to take.

@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(read(&[]), Standing::Unknown);
     }
 
-    /// The rows of API-COMPAT's table: status of Available, Failing, Progressing, Pending, Aborted, and the reasons.
+    /// The rows of kubernetes-nmstate's table: status of Available, Failing, Progressing, Pending, Aborted, and the reasons.
     #[test]
     fn conditions_are_kubernetes_nmstates() {
         let rows = [

@@ -20,7 +20,7 @@ fn names(own: &Value, words: &str) -> bool {
     })
 }
 
-/// API-COMPAT 5, item 3: a policy that takes the default gateway away is rolled back, and says why; one that is told not
+/// docs/compatibility.md, item 3: a policy that takes the default gateway away is rolled back, and says why; one that is told not
 /// to ask is not.
 pub(crate) async fn a_change_that_loses_the_gateway_is_undone(on: On) {
     let field = Field::new(on).await;

@@ -69,7 +69,7 @@ pub(crate) async fn drift_and_pools_that_run_out_are_told(on: On) {
     field.until_standing(&late, "one", "Available").await;
 }
 
-/// API-COMPAT: a policy that fails is told on the policy, as kubernetes-nmstate does.
+/// A policy that fails is told on the policy, as kubernetes-nmstate does.
 pub(crate) async fn a_policy_that_fails_is_told(on: On) {
     let field = Field::new(on).await;
     let host = field.host("node01", 1).await;

@@ -1,4 +1,4 @@
-//! What the peer gets wrong in its kernel-only mode (NETWORK-STATE's nine items), right; the fifth is in `no_gap`.
+//! What the peer gets wrong in its kernel-only mode, right; the fifth is in `no_gap`.
 
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Tests of the capture language; `rows` is API-COMPAT's table, row by row.
+//! Tests of the capture language; `rows` is what kubernetes-nmstate answers, row by row.
 
 mod change;
 mod diagnostics;

@@ -1,4 +1,4 @@
-//! DESIGN's bounds of a host, one refusal per line of a table, each with what the host is told.
+//! The bounds of a host (docs/security.md), one refusal per line of a table, each with what the host is told.
 
 mod host;
 mod ledger;

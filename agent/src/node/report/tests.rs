@@ -51,7 +51,7 @@ fn what_changes_by_itself_is_no_news() {
     assert_eq!(report["interfaces"][1]["bridge"]["options"], json!({"mac-ageing-time": 300}));
 }
 
-/// API-COMPAT 5, item 28: what comes and goes with pods is no news, unless a policy is about it.
+/// docs/compatibility.md, item 28: what comes and goes with pods is no news, unless a policy is about it.
 #[test]
 fn containers_ends_are_left_out() {
     let mut state = host();

@@ -1,4 +1,4 @@
-//! Captured states of an earlier evaluation (API-COMPAT 3.3), per capture.
+//! Captured states of an earlier evaluation, per capture.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! API-COMPAT 3.4, row by row: what the current engine answers, and where Berth is more forgiving.
+//! Row by row, what nmstate's own engine answers, and where Berth is more forgiving.
 
 use serde_json::json;
 

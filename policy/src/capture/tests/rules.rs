@@ -1,4 +1,4 @@
-//! What rules select and keep (API-COMPAT 3.2).
+//! What rules select and keep.
 
 use serde_json::json;
 

@@ -75,7 +75,7 @@ fn others_slots_wrong_counts_and_conditions_are_refused() {
     }
 }
 
-/// What a controller that hosts elect among themselves has to write (DESIGN's overlay): `--agents-elect` lets each of them.
+/// What a controller that hosts elect among themselves has to write: `--agents-elect` lets each of them.
 #[test]
 fn hosts_that_elect_write_what_a_controller_writes_and_no_more() {
     let elects = Caller::Host { name: HOST.to_owned(), elects: true };
