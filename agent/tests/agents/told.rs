@@ -32,13 +32,23 @@ pub(crate) async fn told(field: &Field, kind: &str, reason: &str) -> Event {
     until(field, reason, like).await
 }
 
+/// The same, told more than once.
+pub(crate) async fn told_again(field: &Field, kind: &str, reason: &str) {
+    let like = |event: &Event| {
+        event.involved_object.kind.as_deref() == Some(kind)
+            && event.reason.as_deref() == Some(reason)
+            && event.count > Some(1)
+    };
+    until(field, &format!("{reason}, again"), like).await;
+}
+
 /// Waits for an Event about a policy that names this enactment and has these words.
 pub(crate) async fn told_of(field: &Field, enactment: &str, words: &str) -> Event {
     let says = |text: &str| text.contains(enactment) && text.contains(words);
     until(field, words, |event| event.message.as_deref().is_some_and(says)).await
 }
 
-const POLICY: &str = "NodeNetworkConfigurationPolicy";
+pub(crate) const POLICY: &str = "NodeNetworkConfigurationPolicy";
 pub(crate) const POOL: &str = "NodeIPPool";
 
 /// Drift, R101: no address, and what becomes of the pool.
