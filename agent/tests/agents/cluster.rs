@@ -1,7 +1,8 @@
 //! Real API servers that tests of this binary share, as clusters have them: our kinds, rights and admission installed, Nodes
 //! that a kubelet keeps, and tokens of pods.
 //!
-//! A test has one to itself, since names are the same in all, and from nothing ([`clean`]); the next one has it after it.
+//! A test has one to itself, since names are the same in all, and from nothing ([`clean`]); the next one has it after it. One
+//! that wants another kind of server starts its own ([`Own`]).
 
 mod clean;
 pub(crate) mod tokens;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use api_tests::control_plane::ControlPlane;
+use api_tests::control_plane::{ControlPlane, Options};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Config};
@@ -41,6 +42,25 @@ pub(crate) struct Turn {
     pub(crate) cluster: &'static Cluster,
 }
 
+/// A cluster that no other test has; it ends with this.
+pub(crate) struct Own {
+    pub(crate) cluster: &'static Cluster,
+}
+
+impl Own {
+    /// Its API server writes down what this policy selects. Not from inside a runtime: it blocks.
+    pub(crate) fn audited(policy: Value) -> Self {
+        let options = Options { audit: Some(policy), ..Options::default() };
+        Self { cluster: Box::leak(Box::new(Cluster::start(&options))) }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.cluster.plane.stop();
+    }
+}
+
 struct Clusters {
     free: Vec<&'static Cluster>,
     started: usize,
@@ -66,7 +86,7 @@ impl Turn {
             }
             if clusters.started < SIDE_BY_SIDE {
                 // While others wait: they would want the same two cores.
-                let cluster = Box::leak(Box::new(Cluster::start()));
+                let cluster = Box::leak(Box::new(Cluster::start(&Options::default())));
                 clusters.started += 1;
                 break Self { cluster };
             }
@@ -80,9 +100,9 @@ impl Turn {
 }
 
 impl Cluster {
-    fn start() -> Self {
-        let plane =
-            ControlPlane::start().unwrap_or_else(|wrong| panic!("{}", agent::api::error::whole(&wrong)));
+    fn start(options: &Options) -> Self {
+        let plane = ControlPlane::start_with(options);
+        let plane = plane.unwrap_or_else(|wrong| panic!("{}", agent::api::error::whole(&wrong)));
         let cluster = Self { plane };
         cluster.install();
         cluster

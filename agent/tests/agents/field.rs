@@ -18,7 +18,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::cluster::AGENT;
+use crate::cluster::{AGENT, Cluster};
 use crate::on::On;
 pub(crate) use host::Host;
 
@@ -87,6 +87,11 @@ impl Field {
         Self::with(On::Embedded, api.client(), api.client())
     }
 
+    /// On a real API server, whose controller has this client.
+    pub(crate) fn led_by(real: &'static Cluster, leading: Client) -> Self {
+        Self::with(On::Real(real), real.client(), leading)
+    }
+
     fn with(on: On, client: Client, leading: Client) -> Self {
         let controller = lead(&leading, on.namespace());
         Self { on, client, leading, controller }
@@ -136,9 +141,26 @@ impl Field {
         api.patch_status(name, &PatchParams::default(), &patch).await.expect("it is taken");
     }
 
-    /// Its finalizer is taken off by hand (R110): it need not wait for its grace.
+    /// It need not wait for its grace.
     pub(crate) async fn force_pool_away(&self, name: &str) {
-        let api = self.api::<NodeIPPool>();
+        self.force_away::<NodeIPPool>(name).await;
+    }
+
+    pub(crate) async fn force_enactment_away(&self, host: &Host, policy: &str) {
+        let name = crds::names::enactment_name(&host.name, policy);
+        self.force_away::<NodeNetworkConfigurationEnactment>(&name).await;
+    }
+
+    /// Its finalizer is taken off by hand (R110).
+    async fn force_away<K>(&self, name: &str)
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::de::DeserializeOwned
+            + Debug,
+        K::DynamicType: Default,
+    {
+        let api = self.api::<K>();
         api.delete(name, &DeleteParams::default()).await.expect("it goes");
         while api.get_opt(name).await.expect("an answer").is_some() {
             let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
@@ -192,7 +214,7 @@ impl Field {
         Api::all(self.client.clone())
     }
 
-    async fn create<K>(&self, object: Value)
+    pub(crate) async fn create<K>(&self, object: Value)
     where
         K: kube::Resource<Scope = kube::core::ClusterResourceScope>
             + Clone
@@ -271,7 +293,7 @@ impl Field {
         self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
     }
 
-    async fn until<K>(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value
+    pub(crate) async fn until<K>(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value
     where
         K: kube::Resource<Scope = kube::core::ClusterResourceScope>
             + Clone

@@ -2,9 +2,10 @@
 
 use std::future::Future;
 
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::cluster::{Cluster, Turn};
+use crate::cluster::{Cluster, Own, Turn};
 
 #[derive(Clone, Copy)]
 pub(crate) enum On {
@@ -31,6 +32,12 @@ pub(crate) fn embedded<F: Future<Output = ()>>(test: impl FnOnce(On) -> F) {
 pub(crate) fn real<F: Future<Output = ()>>(test: impl FnOnce(On) -> F) {
     let turn = Turn::wait();
     runtime().block_on(test(On::Real(turn.cluster)));
+}
+
+/// On a real API server of its own, which writes down what this audit policy selects.
+pub(crate) fn audited<F: Future<Output = ()>>(policy: Value, test: impl FnOnce(&'static Cluster) -> F) {
+    let own = Own::audited(policy);
+    runtime().block_on(test(own.cluster));
 }
 
 /// Of its own for each test: whatever it began ends with it.

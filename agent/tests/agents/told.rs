@@ -9,29 +9,40 @@ use serde_json::json;
 use crate::field::{self, Field};
 use crate::on::On;
 
-/// Waits for an Event of this reason about an object of this kind.
-pub(crate) async fn told(field: &Field, kind: &str, reason: &str) -> Event {
-    told_that(field, kind, reason, "").await
-}
-
-/// The same, with these words in it.
-pub(crate) async fn told_that(field: &Field, kind: &str, reason: &str, words: &str) -> Event {
-    let like = |event: &Event| {
-        event.involved_object.kind.as_deref() == Some(kind)
-            && event.reason.as_deref() == Some(reason)
-            && event.message.as_deref().unwrap_or_default().contains(words)
-    };
+/// Waits for an Event like this; what it is is said if it never comes.
+async fn until(field: &Field, what: &str, like: impl Fn(&Event) -> bool) -> Event {
     let events: Api<Event> = Api::namespaced(field.client(), "default");
     let waited = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let all = events.list(&ListParams::default()).await.expect("an answer").items;
-            if let Some(event) = all.into_iter().find(like) {
+            if let Some(event) = all.into_iter().find(&like) {
                 return event;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     });
-    waited.await.unwrap_or_else(|_| panic!("never told: {reason} {words}"))
+    waited.await.unwrap_or_else(|_| panic!("never told: {what}"))
+}
+
+fn is_about(event: &Event, kind: &str, reason: &str) -> bool {
+    event.involved_object.kind.as_deref() == Some(kind) && event.reason.as_deref() == Some(reason)
+}
+
+/// Waits for an Event of this reason about an object of this kind.
+pub(crate) async fn told(field: &Field, kind: &str, reason: &str) -> Event {
+    until(field, reason, |event| is_about(event, kind, reason)).await
+}
+
+/// The same, told more than once.
+pub(crate) async fn told_again(field: &Field, kind: &str, reason: &str) {
+    let like = |event: &Event| is_about(event, kind, reason) && event.count > Some(1);
+    until(field, &format!("{reason}, again"), like).await;
+}
+
+/// The same, with these words in it.
+pub(crate) async fn told_that(field: &Field, kind: &str, reason: &str, words: &str) -> Event {
+    let says = |event: &Event| event.message.as_deref().is_some_and(|message| message.contains(words));
+    until(field, words, |event| is_about(event, kind, reason) && says(event)).await
 }
 
 pub(crate) const POLICY: &str = "NodeNetworkConfigurationPolicy";

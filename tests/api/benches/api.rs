@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use agent::embedded::Api;
 use api_tests::RUNTIME;
-use api_tests::control_plane::{ControlPlane, Disk};
+use api_tests::control_plane::{ControlPlane, Disk, Options};
 use api_tests::server::paths::{ENACTMENTS, POOLS, at, enactment, pool, status};
 use api_tests::server::{Server, Watch, Which};
 use futures_util::future::join_all;
@@ -36,7 +36,8 @@ fn main() {
     for name in servers {
         match name {
             "real" => {
-                let plane = ControlPlane::start_on_disk(Disk::Durable).expect("a control plane");
+                let options = Options { disk: Disk::Durable, ..Options::default() };
+                let plane = ControlPlane::start_with(&options).expect("a control plane");
                 let server = Server::new(Which::Real, plane.client());
                 RUNTIME.block_on(async {
                     table(name, &server).await;

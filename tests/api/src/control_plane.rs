@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use kube::{Client, Config};
+use serde_json::Value;
 
 use crate::{RUNTIME, wait};
 pub use programs::Programs;
@@ -49,6 +50,20 @@ pub enum Disk {
     Durable,
 }
 
+/// How one is started that is not as most tests want it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub disk: Disk,
+    /// An audit policy (`audit.k8s.io/v1`): what it selects is written to [`ControlPlane::audit_log`].
+    pub audit: Option<Value>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { disk: Disk::Fast, audit: None }
+    }
+}
+
 /// The three programs, by the name of their command and log.
 const ETCD: &str = "etcd";
 const API_SERVER: &str = "kube-apiserver";
@@ -56,6 +71,9 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
 /// The administrator's, in the folder.
 const KUBECONFIG: &str = "kubeconfig";
+
+/// What the API server was asked, in the folder.
+const AUDIT_LOG: &str = "audit.log";
 
 /// A running control plane.
 pub struct ControlPlane {
@@ -74,16 +92,16 @@ impl ControlPlane {
 
     /// A fresh one, ready, with our CRDs established and owner references tended. Not from inside a runtime: it blocks.
     pub fn start() -> Result<ControlPlane, StartError> {
-        Self::start_on_disk(Disk::Fast)
+        Self::start_with(&Options::default())
     }
 
-    pub fn start_on_disk(disk: Disk) -> Result<ControlPlane, StartError> {
+    pub fn start_with(options: &Options) -> Result<ControlPlane, StartError> {
         let programs = Programs::find()?;
         // A port that was free may be taken before the program gets to it: then again with others.
         let mut tries = 3;
         loop {
             tries -= 1;
-            match Self::start_on(&programs, free_ports()?, disk) {
+            match Self::start_on(&programs, free_ports()?, options) {
                 Err(StartError::Ended { tail, .. })
                     if tries > 0 && tail.contains("address already in use") => {}
                 answer => return answer,
@@ -91,9 +109,9 @@ impl ControlPlane {
         }
     }
 
-    fn start_on(programs: &Programs, ports: [u16; 3], disk: Disk) -> Result<ControlPlane, StartError> {
+    fn start_on(programs: &Programs, ports: [u16; 3], options: &Options) -> Result<ControlPlane, StartError> {
         let folder = logs::new_folder()?;
-        files::write(&folder, programs, ports, disk)?;
+        files::write(&folder, programs, ports, options)?;
         let supervisor = Supervisor::start(&folder)?;
         logs::keep_on_panic(&folder);
         supervisor.start_program(ETCD)?;
@@ -135,6 +153,11 @@ impl ControlPlane {
         self.folder.join("accounts.key")
     }
 
+    /// A JSON object per line (`audit.k8s.io/v1`), where an audit policy was given; else there is no such file.
+    pub fn audit_log(&self) -> PathBuf {
+        self.folder.join(AUDIT_LOG)
+    }
+
     pub fn kubectl(&self) -> &Path {
         &self.programs.kubectl
     }
@@ -164,6 +187,11 @@ impl ControlPlane {
             Ok(()) => Ok(()),
             Err(_) => RUNTIME.block_on(self.start_api_server()),
         }
+    }
+
+    /// All of it ends, as when it is dropped: for one that many have. Blocks.
+    pub fn stop(&self) {
+        self.supervisor.end();
     }
 
     /// Nobody tends owner references or namespaces from now on.

@@ -1,18 +1,22 @@
 //! An API as one agent has it, with something amiss.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hyper::http::{Request, Response};
+use hyper::http::{Method, Request, Response};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
 use tokio::net::TcpStream;
 
 use super::host::{Host, run};
+
+/// Where our kinds are.
+const OURS: &str = "/apis/nmstate.io/";
 
 /// The API, but for whatever has this word in its path: that is not to be had.
 pub(crate) fn without(client: Client, word: &'static str) -> Client {
@@ -97,6 +101,44 @@ pub(crate) fn unwritable(client: Client, full: Arc<AtomicBool>) -> Client {
         }
     });
     Client::new(service, "default")
+}
+
+/// The API, where somebody else is quicker once: before the first write to each of our kinds, and to its status, what it is
+/// about is written by this other.
+pub(crate) fn overtaken(client: Client, other: Client) -> Client {
+    let met: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, other) = (client.clone(), other.clone());
+        let written = written(&request).filter(|(kind, _)| met.lock().expect("whole").insert(kind.clone()));
+        async move {
+            if let Some((_, object)) = written {
+                write_news(&other, &object).await;
+            }
+            client.send(request).await
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// Which of our kinds a request writes, with its subresource, and the path of the object; a creation has none yet.
+fn written(request: &Request<Body>) -> Option<(String, String)> {
+    if request.method() != Method::PATCH && request.method() != Method::PUT {
+        return None;
+    }
+    let parts: Vec<&str> = request.uri().path().strip_prefix(OURS)?.split('/').collect();
+    let [version, kind, name, subresource @ ..] = parts.as_slice() else { return None };
+    Some((format!("{kind}/{}", subresource.join("/")), format!("{OURS}{version}/{kind}/{name}")))
+}
+
+/// Something that is nobody's business, and new each time.
+async fn write_news(client: &Client, object: &str) {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let news = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
+    let patch = json!({"metadata": {"annotations": {"example.org/news": news}}});
+    let request = Request::patch(object).header("Content-Type", "application/merge-patch+json");
+    let request = request.body(patch.to_string().into_bytes()).expect("a request");
+    // It may be gone by now.
+    let _ = client.request_text(request).await;
 }
 
 /// What is asked is seen first, and may be changed.

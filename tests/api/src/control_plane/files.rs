@@ -6,14 +6,19 @@ use std::path::Path;
 
 use rcgen::KeyPair;
 
-use super::{API_SERVER, CONTROLLER_MANAGER, Disk, ETCD, KUBECONFIG, Programs, StartError};
+use super::{
+    API_SERVER, AUDIT_LOG, CONTROLLER_MANAGER, Disk, ETCD, KUBECONFIG, Options, Programs, StartError,
+};
+
+/// What the API server is to write down.
+const AUDIT_POLICY: &str = "audit-policy";
 
 /// Writes them all, for a control plane on these ports: the API server's, and etcd's for clients and peers.
 pub(super) fn write(
     folder: &Path,
     programs: &Programs,
     ports: [u16; 3],
-    disk: Disk,
+    options: &Options,
 ) -> Result<(), StartError> {
     let all = || -> io::Result<()> {
         // Any secret will do, and a fresh key is one.
@@ -23,8 +28,13 @@ pub(super) fn write(
         let accounts = key()?;
         fs::write(folder.join("accounts.key"), accounts.serialize_pem())?;
         fs::write(folder.join("accounts.pub"), accounts.public_key_pem())?;
-        write_command(folder, ETCD, &etcd(folder, programs, ports, disk))?;
-        write_command(folder, API_SERVER, &api_server(folder, programs, ports))?;
+        write_command(folder, ETCD, &etcd(folder, programs, ports, options.disk))?;
+        let mut api_server = api_server(folder, programs, ports);
+        if let Some(policy) = &options.audit {
+            fs::write(folder.join(AUDIT_POLICY), policy.to_string())?;
+            api_server.extend(audits(folder));
+        }
+        write_command(folder, API_SERVER, &api_server)?;
         write_command(folder, CONTROLLER_MANAGER, &controller_manager(folder, programs))?;
         fs::write(folder.join(KUBECONFIG), kubeconfig(folder, &token, ports[0]))
     };
@@ -67,6 +77,13 @@ fn api_server(folder: &Path, programs: &Programs, [secure, client, _]: [u16; 3])
         format!("--token-auth-file={}", file("tokens.csv")),
         // No controller makes service accounts, and nothing here runs pods.
         "--disable-admission-plugins=ServiceAccount".to_owned(),
+    ]
+}
+
+fn audits(folder: &Path) -> [String; 2] {
+    [
+        format!("--audit-policy-file={}", folder.join(AUDIT_POLICY).display()),
+        format!("--audit-log-path={}", folder.join(AUDIT_LOG).display()),
     ]
 }
 

@@ -79,13 +79,18 @@ impl Supervisor {
         let tail = lines[lines.len().saturating_sub(20)..].join("\n");
         Err(StartError::Ended { program, log, tail })
     }
+
+    /// All stop, in the right order, and the folder goes. Again: nothing.
+    pub(super) fn end(&self) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(inner.commands.take());
+        // A failure to wait leaves nothing to do: the supervisor goes on by itself.
+        let _ = inner.child.wait();
+    }
 }
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        drop(inner.commands.take());
-        // A failure to wait leaves nothing to do: the supervisor goes on by itself.
-        let _ = inner.child.wait();
+        self.end();
     }
 }
