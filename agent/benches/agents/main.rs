@@ -39,8 +39,9 @@ fn main() -> Result<()> {
         let agent = ground.agent()?;
         let client = ground.client();
         prepare(&client).await?;
-        rounds(&ground, &client, &mut ear).await?;
-        idle(&ground, &client, &agent).await
+        // First: Events of the rounds are written for a quarter of an hour, one after the other.
+        idle(&ground, &client, &agent, &mut ear).await?;
+        rounds(&ground, &client, &mut ear).await
     })
 }
 
@@ -93,11 +94,18 @@ async fn until_available(client: &Client) -> Result<()> {
     .await
 }
 
+/// The policy is deleted, and its address comes back.
+async fn release(client: &Client, ear: &mut Ear) -> Result<()> {
+    let policies: Api<NodeNetworkConfigurationPolicy> = Api::all(client.clone());
+    let (enactments, name) = enactments(client);
+    policies.delete("policy", &DeleteParams::default()).await?;
+    ear.next(Heard::Removed)?;
+    until("released", || async { Ok(enactments.get_opt(&name).await?.is_none()) }).await
+}
+
 /// A policy is created, its address taken away and put back, and it is deleted; again and again.
 async fn rounds(ground: &Ground, client: &Client, ear: &mut Ear) -> Result<()> {
     let (mut claims, mut said, mut repairs) = (Vec::new(), Vec::new(), Vec::new());
-    let policies: Api<NodeNetworkConfigurationPolicy> = Api::all(client.clone());
-    let (enactments, name) = enactments(client);
     let mut asked: BTreeMap<String, usize> = BTreeMap::new();
     for _ in 0..ROUNDS {
         ground.counted.take();
@@ -113,9 +121,7 @@ async fn rounds(ground: &Ground, client: &Client, ear: &mut Ear) -> Result<()> {
         ground.take_address_away()?;
         let off = ear.next(Heard::Removed)?;
         repairs.push(ear.next(Heard::Added)?.saturating_duration_since(off));
-        policies.delete("policy", &DeleteParams::default()).await?;
-        ear.next(Heard::Removed)?;
-        until("released", || async { Ok(enactments.get_opt(&name).await?.is_none()) }).await?;
+        release(client, ear).await?;
     }
     println!("{:44}  {:>10}  {:>10}  {:>10}", "agents", "p50", "p99", "goal, p50");
     row("policy created: address on the card", claims, "150 ms");
@@ -135,7 +141,7 @@ fn row(what: &str, mut times: Vec<Duration>, goal: &str) {
 }
 
 /// One policy is applied, and nothing happens.
-async fn idle(ground: &Ground, client: &Client, agent: &Process) -> Result<()> {
+async fn idle(ground: &Ground, client: &Client, agent: &Process, ear: &mut Ear) -> Result<()> {
     create(client).await?;
     until_available(client).await?;
     // Whatever follows from that is over when two looks, some seconds apart, find nothing but the Lease.
@@ -159,7 +165,8 @@ async fn idle(ground: &Ground, client: &Client, agent: &Process) -> Result<()> {
         used * 100.0,
         asked.join(", ")
     );
-    Ok(())
+    ear.next(Heard::Added)?;
+    release(client, ear).await
 }
 
 async fn until<F: Future<Output = Result<bool>>>(what: &str, holds: impl Fn() -> F) -> Result<()> {
