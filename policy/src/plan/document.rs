@@ -145,7 +145,6 @@ fn is_of_its_own(kind: &ProblemKind) -> bool {
             | ProblemKind::OtherKind { .. }
             | ProblemKind::Ignored { .. }
             | ProblemKind::NoSuchMac { .. }
-            | ProblemKind::NoCardsMac { .. }
             | ProblemKind::AmbiguousMac { .. }
             | ProblemKind::LoopbackOnlyAddresses
     )
@@ -194,7 +193,6 @@ fn others(kind: &ProblemKind) -> [Option<&IfName>; 2] {
         K::PortGoes { port, base } => [Some(port), Some(base)],
         K::NoMacToCopy { from } => [Some(from), None],
         K::NoSuchMac { .. }
-        | K::NoCardsMac { .. }
         | K::AmbiguousMac { .. }
         | K::Missing { .. }
         | K::Cycle { .. }

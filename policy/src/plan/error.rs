@@ -109,8 +109,6 @@ pub enum ProblemKind {
     OnLoopback { base: IfName },
     #[error("{other} has this id on {base} already")]
     VlanTaken { other: IfName, base: IfName },
-    #[error("{mac} is an address of a group, or of nobody: no interface can have it")]
-    NoCardsMac { mac: Mac },
     #[error("{port} goes with {base}, which it sits on and which is to be absent")]
     PortGoes { port: IfName, base: IfName },
     #[error(

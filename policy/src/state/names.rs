@@ -111,13 +111,6 @@ impl FromStr for Mac {
     }
 }
 
-impl Mac {
-    /// Of one card: not of a group, and not all zero.
-    pub fn is_of_one(self) -> bool {
-        self.0[0] & 1 == 0 && self.0 != [0; 6]
-    }
-}
-
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [a, b, c, d, e, g] = self.0;

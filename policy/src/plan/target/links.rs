@@ -161,10 +161,6 @@ impl Merge<'_> {
             self.link_problem(doc, "", ProblemKind::LoopbackOnlyAddresses);
             return;
         }
-        let known = self.observed.links.get(&doc.name).and_then(|link| link.mac);
-        if let Some(mac) = doc.mac.filter(|mac| !mac.is_of_one() && known != Some(*mac)) {
-            self.link_problem(doc, "mac-address", ProblemKind::NoCardsMac { mac });
-        }
         let copied = self.copied_mac(doc);
         let Some(link) = self.state.links.get_mut(&doc.name) else {
             return;

@@ -82,10 +82,6 @@ fn links_that_no_kernel_makes() {
         (bridge("br0"), format!("interfaces[0].bridge.port[0]: br0 {cant}")),
         (vlan("lo", 5), "interfaces[0].vlan.base-iface: nothing can sit on lo, a loopback".to_owned()),
         (vlan("eth0", 5), "interfaces[0].vlan.id: eth0.5 has this id on eth0 already".to_owned()),
-        (
-            "{name: eth0, state: up, mac-address: '01:00:5E:00:00:01'}".to_owned(),
-            "interfaces[0].mac-address: 01:00:5E:00:00:01 is an address of a group, or of nobody: no interface can have it".to_owned(),
-        ),
     ] {
         let wish = desired(&format!("interfaces: [{entry}]"));
         assert_eq!(plan(&observed(host), &wish).expect_err("is refused").to_string(), words);
