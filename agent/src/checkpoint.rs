@@ -101,6 +101,11 @@ fn open(folder: &Path, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Whether this is what making and using a folder comes to while somebody else removes it.
+fn is_swept(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists)
+}
+
 /// The namespace's name for whoever changes it.
 fn named() -> Result<Option<Name>, CheckpointError> {
     match name::take(CHANGING).map_err(|source| CheckpointError::Name { source })? {
@@ -157,12 +162,12 @@ impl Store {
         let wrong = |source: io::Error| CheckpointError::Folder { path: folder.clone(), source };
         let path = folder.join(LOCK);
         let mut file = None;
-        for _ in 0..LOCK_TRIES {
+        for tried in 1..=LOCK_TRIES {
             let opened = match file.take() {
                 Some(file) => file,
                 None => match open(&folder, &path) {
-                    // Swept away between the two.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    // A folder that was there, or was made, and has been swept away since.
+                    Err(error) if tried < LOCK_TRIES && is_swept(&error) => continue,
                     opened => opened.map_err(wrong)?,
                 },
             };

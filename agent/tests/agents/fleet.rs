@@ -319,6 +319,11 @@ impl Fleet {
         self.delete::<NodeNetworkConfigurationPolicy>(name).await;
     }
 
+    pub(crate) async fn label_node(&self, name: &str, key: &str, value: &str) {
+        let label = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
+        self.api::<Node>().patch(name, &PatchParams::default(), &label).await.expect("a label");
+    }
+
     pub(crate) async fn delete_node(&self, name: &str) {
         self.delete::<Node>(name).await;
     }

@@ -90,6 +90,8 @@ fn has(fleet: &Fleet, host: &str, ip: &str) -> bool {
 pub(crate) async fn a_policy_is_changed_under_way(on: On) {
     let hosts = ["a", "b", "c"];
     let mut fleet = three(on, &hosts).await;
+    // Long enough that it is seen on a busy machine, and not as long as an agent has patience.
+    fleet.machines.values().for_each(|machine| machine.sysctl("net.ipv6.conf.eth0.dad_transmits=6"));
     fleet.policy("slow", slow("fd00::1", &json!(1))).await;
     let count = |world: &World, condition: &str| {
         hosts.iter().filter(|host| world.stands(host, "slow", condition)).count()
@@ -97,6 +99,7 @@ pub(crate) async fn a_policy_is_changed_under_way(on: On) {
     fleet.until("under way", |world| count(world, "Progressing") == 1 && count(world, "Pending") == 2).await;
     let refused = fleet.try_edit_policy("slow", slow("fd00::2", &json!(1))).await.expect_err("under way");
     assert!(refused.to_string().contains("policy slow is still in progress"), "{refused}");
+    fleet.machines.values().for_each(|machine| machine.sysctl("net.ipv6.conf.eth0.dad_transmits=1"));
     fleet.delete_policy("slow").await;
     fleet.policy("slow", slow("fd00::3", &json!(1))).await;
     ends_with(&mut fleet, &hosts, "fd00::3").await;
