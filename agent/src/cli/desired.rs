@@ -36,13 +36,13 @@ pub(super) fn read(path: &Path) -> anyhow::Result<(String, Value)> {
         Document::Manifest(Kind::NodeNetworkConfigurationPolicy, manifest) => {
             let checked = manifest::checked(&name, manifest.clone())?;
             let mut state = of_policy(&name, checked.get("spec").unwrap_or(&Value::Null))?;
-            state.as_mut().map(default_port_vlans);
-            state
+            default_port_vlans(&mut state);
+            Some(state)
         }
         Document::Manifest(Kind::NodeNetworkConfigurationEnactment, manifest) => {
             manifest.pointer("/status/desiredState").cloned()
         }
-        Document::Bare(value) if manifest::is_bare_policy(value) => of_policy(&name, value)?,
+        Document::Bare(value) if manifest::is_bare_policy(value) => Some(of_policy(&name, value)?),
         // What `berth render` prints of a policy that wants nothing.
         Document::Bare(Value::Object(none)) if none.is_empty() => Some(Value::Object(none.clone())),
         _ => None,
@@ -54,7 +54,7 @@ pub(super) fn read(path: &Path) -> anyhow::Result<(String, Value)> {
 }
 
 /// The desired state of a policy that asks its host nothing.
-fn of_policy(name: &str, body: &Value) -> Result<Option<Value>, DesiredError> {
+fn of_policy(name: &str, body: &Value) -> Result<Value, DesiredError> {
     let captures = body.get("capture").and_then(Value::as_object);
     let state = body.get("desiredState").or_else(|| body.get("desired"));
     // What is wrong with an `ipam` is said when it is rendered.
@@ -62,5 +62,5 @@ fn of_policy(name: &str, body: &Value) -> Result<Option<Value>, DesiredError> {
     if captures.is_some_and(|captures| !captures.is_empty()) || state.is_some_and(asks_pools) {
         return Err(DesiredError::Captures { file: name.to_owned() });
     }
-    Ok(Some(state.cloned().unwrap_or_else(|| Value::Object(Default::default()))))
+    Ok(state.cloned().unwrap_or_else(|| Value::Object(Default::default())))
 }

@@ -49,15 +49,18 @@ impl Drop for House {
     }
 }
 
+/// What systemd-resolved does when it starts.
+const STUB: &str = "
+mkdir -p /run/systemd/resolve
+echo 'nameserver 127.0.0.53' > /run/systemd/resolve/stub-resolv.conf
+ln -s ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf";
+
 /// With systemd-resolved the stub it wrote is left alone: a file of ours is put beside its configuration, and it is told.
 #[test]
 fn where_systemd_resolved_runs_it_is_asked() {
     let house = House::new("resolved");
     house.program("systemctl", "echo \"$@\" >> $HOUSE/told; test ! -e $HOUSE/broken");
     let script = r#"
-mkdir -p /run/systemd/resolve
-echo 'nameserver 127.0.0.53' > /run/systemd/resolve/stub-resolv.conf
-ln -s ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf
 echo 'dns-resolver: {config: {server: [192.0.2.53], search: [a.example]}}' > $HOUSE/one
 echo 'dns-resolver: {config: {server: [192.0.2.54], search: [b.example]}}' > $HOUSE/two
 echo 'dns-resolver: {config: {server: [], search: []}}' > $HOUSE/none
@@ -72,7 +75,7 @@ rm $HOUSE/broken
 berth apply -f $HOUSE/none > /dev/null
 ls /etc/systemd/resolved.conf.d
 "#;
-    let said = house.run(script).ok();
+    let said = house.run(&format!("{STUB}{script}")).ok();
     let ours = "# Written by Berth.\n[Resolve]\nDNS=192.0.2.53\nDomains=a.example\n";
     let begin = format!("{ours}nameserver 127.0.0.53\nnothing to do\nnothing to do\n");
     assert!(said.starts_with(&begin), "{said}");
@@ -89,16 +92,13 @@ fn what_systemd_resolved_reads_is_for_it_to_read() {
     let house = House::new("umask");
     house.program("systemctl", "test -e $HOUSE/told || { touch $HOUSE/told; exec sleep 1000; }");
     let script = r#"
-mkdir -p /run/systemd/resolve
-echo 'nameserver 127.0.0.53' > /run/systemd/resolve/stub-resolv.conf
-ln -s ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf
 echo 'dns-resolver: {config: {server: [192.0.2.53]}}' > $HOUSE/one
 umask 077
 berth apply -f $HOUSE/one 2>&1 || echo failed $?
 berth apply -f $HOUSE/one > /dev/null
 stat -c %a /etc/systemd /etc/systemd/resolved.conf.d /etc/systemd/resolved.conf.d/90-berth.conf
 "#;
-    let said = house.run(script).ok();
+    let said = house.run(&format!("{STUB}{script}")).ok();
     assert!(said.contains("systemctl has not reloaded systemd-resolved within 10 s"), "{said}");
     assert!(said.ends_with("failed 1\n755\n755\n644\n"), "{said}");
 }

@@ -62,6 +62,15 @@ fn checkpoint(folder: &Path) -> PathBuf {
     own.expect("its folder").join("checkpoint.json")
 }
 
+/// The place of the checkpoint of an agent that was here, and left nothing.
+fn place_of_an_agents(folder: &Path, host: &Host) -> PathBuf {
+    let mut gone = agent(folder, host);
+    gone.until_says("at work");
+    gone.signal(Signal::SIGTERM);
+    gone.end();
+    checkpoint(folder)
+}
+
 #[test]
 fn what_apply_left_the_agent_undoes_and_says() {
     let (folder, host) = (Folder::new(), slow_host());
@@ -114,11 +123,7 @@ fn two_never_change_one_network_at_once() {
 #[test]
 fn what_another_boot_left_is_discarded_saying_so_whatever_its_form() {
     let (folder, host) = (Folder::new(), Host::new());
-    let mut first = agent(folder.path(), &host);
-    first.until_says("at work");
-    first.signal(Signal::SIGTERM);
-    first.end();
-    let path = checkpoint(folder.path());
+    let path = place_of_an_agents(folder.path(), &host);
     std::fs::write(&path, r#"{"form": 7, "identity": {"boot": "another", "namespace": 1}}"#)
         .expect("written");
     let mut second = agent(folder.path(), &host);
@@ -130,11 +135,7 @@ fn what_another_boot_left_is_discarded_saying_so_whatever_its_form() {
 #[test]
 fn what_nobody_can_undo_is_said_and_waited_for() {
     let (folder, host) = (Folder::new(), Host::new());
-    let mut first = agent(folder.path(), &host);
-    first.until_says("at work");
-    first.signal(Signal::SIGTERM);
-    first.end();
-    let path = checkpoint(folder.path());
+    let path = place_of_an_agents(folder.path(), &host);
     std::fs::write(&path, "{").expect("written");
     let mut second = agent(folder.path(), &host);
     let line = second.until_says("is damaged");

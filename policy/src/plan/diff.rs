@@ -30,7 +30,7 @@ pub(super) struct Outcome {
 pub(super) struct Asked {
     /// Links to be gone: of the two ends of a veth, which only go together, that one is removed by name.
     pub(super) absent: BTreeSet<IfName>,
-    /// Lists of addresses: of those a lease that is lost with a link, which is down then, is put there as static.
+    /// Lists of addresses of links that are to be down: of those a lease that is lost is put there as static.
     pub(super) addresses: BTreeMap<IfName, Vec<DesiredAddress>>,
 }
 

@@ -22,7 +22,7 @@ use crate::state::{Address, IfName, Kept, Link, LinkKind, Observed, Route, Rule}
 
 pub(super) use address::{is_secondary, place, secondaries};
 pub(super) use kept::put;
-pub(super) use link::{fits_base, follows};
+pub(super) use link::{can_be_port, fits_base, follows, least_of_ports};
 
 /// Why the kernel would refuse a step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

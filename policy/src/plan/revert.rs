@@ -46,9 +46,9 @@ pub(super) fn revert(plan: &Plan, now: &Observed, before: &Observed) -> Plan {
     }
     // A bridge is as large as its ports let it be, unless somebody said.
     for name in &touched.links {
-        let of = |state: &Observed| state.links.get(*name).and_then(|link| link.controller.clone());
-        for bridge in [of(before), of(now)].into_iter().flatten() {
-            if let (Some(was), Some(link)) = (before.links.get(&bridge), target.links.get_mut(&bridge)) {
+        let states = [before, now].into_iter().filter_map(|state| state.links.get(*name));
+        for bridge in states.filter_map(|link| link.controller.as_ref()) {
+            if let (Some(was), Some(link)) = (before.links.get(bridge), target.links.get_mut(bridge)) {
                 link.mtu = was.mtu;
             }
         }

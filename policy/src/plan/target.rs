@@ -13,7 +13,7 @@ mod stack;
 use super::diff::Asked;
 use super::error::{PlanError, Problem, ProblemKind};
 use super::resolve::resolve;
-use crate::state::{Desired, DesiredLink, Dns, Family, IfName, LinkState, Observed};
+use crate::state::{Desired, DesiredLink, Dns, IfName, LinkState, Observed};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Where the plan leads.
@@ -51,20 +51,22 @@ pub(super) fn target(observed: &Observed, desired: &Desired) -> Result<Target, P
     merge.resolver_and_hostname(&desired);
     if merge.problems.is_empty() {
         let state = merge.state;
-        Ok(Target { state, asked: asked(&desired) })
+        let asked = asked(desired, &state);
+        Ok(Target { state, asked })
     } else {
         Err(PlanError::new(merge.problems))
     }
 }
 
-fn asked(desired: &Desired) -> Asked {
+fn asked(desired: Desired, state: &Observed) -> Asked {
     let mut asked = Asked::default();
-    for link in &desired.links {
+    for link in desired.links {
         if link.state == LinkState::Absent {
-            asked.absent.insert(link.name.clone());
+            asked.absent.insert(link.name);
+        } else if state.links.get(&link.name).is_some_and(|wanted| !wanted.up) {
+            let lists = [link.ipv4, link.ipv6].into_iter().flatten().filter_map(|ip| ip.addresses);
+            asked.addresses.insert(link.name, lists.flatten().collect());
         }
-        let lists = Family::BOTH.into_iter().filter_map(|family| link.ip(family)?.addresses.clone());
-        asked.addresses.insert(link.name.clone(), lists.flatten().collect());
     }
     asked
 }

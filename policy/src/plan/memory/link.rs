@@ -91,6 +91,12 @@ pub(super) fn delete(state: &mut Observed, name: &IfName) -> Result<(), MemoryEr
     Ok(())
 }
 
+/// No loopback can be a port, and no bridge of a bridge.
+pub(in crate::plan) fn can_be_port(style: PortStyle, kind: &LinkKind) -> bool {
+    let bridges = style == PortStyle::Bridge && *kind == LinkKind::LinuxBridge;
+    !bridges && *kind != LinkKind::Loopback
+}
+
 pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -> Result<(), MemoryError> {
     let style = get(state, controller)?.kind.spec().ports;
     let link = get(state, name)?;
@@ -98,9 +104,7 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
         return Err(MemoryError::IsPort { link: name.clone(), controller: old.clone() });
     }
     let kind = link.kind.clone();
-    let bridges = style == PortStyle::Bridge && kind == LinkKind::LinuxBridge;
-    if bridges || style == PortStyle::None || kind == LinkKind::Loopback || rests_on(state, name, controller)
-    {
+    if style == PortStyle::None || !can_be_port(style, &kind) || rests_on(state, name, controller) {
         return Err(MemoryError::Loop { link: name.clone(), controller: controller.clone() });
     }
     let link = get(state, name)?;
@@ -127,11 +131,15 @@ pub(super) fn attach(state: &mut Observed, name: &IfName, controller: &IfName) -
     Ok(())
 }
 
+pub(in crate::plan) fn least_of_ports(state: &Observed, bridge: &IfName) -> Option<u32> {
+    let ports = state.links.values().filter(|l| l.controller.as_ref() == Some(bridge));
+    ports.filter_map(|port| port.mtu).min()
+}
+
 /// A bridge whose MTU nobody set has that of its smallest port. Whether somebody did can't be seen: a plan that wants it
 /// otherwise sets it, which does no harm.
 fn shrink(state: &mut Observed, bridge: &IfName) {
-    let ports = state.links.values().filter(|l| l.controller.as_ref() == Some(bridge));
-    if let Some(least) = ports.filter_map(|port| port.mtu).min() {
+    if let Some(least) = least_of_ports(state, bridge) {
         // A port may be too large for it: then it stays.
         let _ = set_mtu(state, bridge, least);
     }

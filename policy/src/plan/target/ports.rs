@@ -2,6 +2,7 @@
 
 use super::Merge;
 use crate::plan::error::ProblemKind;
+use crate::plan::memory::can_be_port;
 use crate::state::kind::{PortStyle, VLAN_FILTERING};
 use crate::state::{
     Desired, DesiredAddress, DesiredIp, DesiredLink, Family, IfName, Link, LinkKind, LinkState, OptName,
@@ -106,12 +107,11 @@ impl Merge<'_> {
         }
     }
 
-    /// The kernel takes no loopback for a port, no bridge in a bridge, and nothing for its own.
+    /// Nothing can be its own port; the rest is as the kernel has it.
     fn can_be_port(&self, controller: &IfName, port: &IfName) -> bool {
         let kind = |name| self.state.links.get(name).map(|link: &Link| &link.kind);
-        let bridges =
-            kind(controller) == Some(&LinkKind::LinuxBridge) && kind(port) == Some(&LinkKind::LinuxBridge);
-        controller != port && !bridges && kind(port) != Some(&LinkKind::Loopback)
+        let fits = |(of, port): (&LinkKind, &LinkKind)| can_be_port(of.spec().ports, port);
+        controller != port && kind(controller).zip(kind(port)).is_none_or(fits)
     }
 
     /// The entry whose list of ports has this one, and where.

@@ -3,7 +3,7 @@
 use super::Merge;
 use crate::plan::diff::is_another;
 use crate::plan::error::{Problem, ProblemKind};
-use crate::plan::memory::{fits_base, follows};
+use crate::plan::memory::{fits_base, follows, least_of_ports};
 use crate::plan::order::{Cycle, lowest_first};
 use crate::state::kind::PortStyle;
 use crate::state::option::OptValue;
@@ -132,28 +132,25 @@ impl Merge<'_> {
 
     /// What the kernel lets nobody make: anything on a loopback, and a second vlan of one id on one link.
     fn sits_well(&mut self) {
+        let mut vlans: BTreeMap<_, Vec<&IfName>> = BTreeMap::new();
+        for link in self.state.links.values().filter(|link| link.kind == LinkKind::Vlan) {
+            vlans.entry((&link.base, tag(link))).or_default().push(&link.name);
+        }
         let mut wrong = Vec::new();
         for doc in self.docs.values().copied() {
             let Some(link) = self.wanted(&doc.name).and_then(|doc| self.state.links.get(&doc.name)) else {
                 continue;
             };
             let Some(base) = &link.base else { continue };
-            let kind = |name| self.state.links.get(name).map(|link: &Link| &link.kind);
-            if kind(base) == Some(&LinkKind::Loopback) {
+            if self.state.links.get(base).is_some_and(|base| base.kind == LinkKind::Loopback) {
                 let field = format!("{}.base-iface", section(link));
                 wrong.push((doc, field, ProblemKind::OnLoopback { base: base.clone() }));
             }
-            if link.kind == LinkKind::Vlan
-                && self.observed.links.get(&link.name).is_none_or(|was| is_another(was, link))
-            {
-                let same = |other: &&Link| {
-                    other.name != link.name
-                        && (&other.kind, &other.base) == (&link.kind, &link.base)
-                        && tag(other) == tag(link)
-                };
-                let taken = self.state.links.values().find(same).map(|other| other.name.clone());
-                let taken = taken.map(|other| ProblemKind::VlanTaken { other, base: base.clone() });
-                wrong.extend(taken.map(|kind| (doc, "vlan.id".to_owned(), kind)));
+            let is_new = self.observed.links.get(&link.name).is_none_or(|was| is_another(was, link));
+            let same = vlans.get(&(&link.base, tag(link))).filter(|_| is_new && link.kind == LinkKind::Vlan);
+            if let Some(other) = same.into_iter().flatten().find(|other| **other != &link.name) {
+                let kind = ProblemKind::VlanTaken { other: (*other).clone(), base: base.clone() };
+                wrong.push((doc, "vlan.id".to_owned(), kind));
             }
         }
         for (doc, field, kind) in wrong {
@@ -242,10 +239,9 @@ impl Merge<'_> {
         }
     }
 
-    /// What a new bridge will have if nobody says: the kernel makes it as large as the smallest of its ports.
-    fn least_of_ports(&self, bridge: &Link) -> Option<u32> {
-        let ports = self.state.links.values().filter(|l| l.controller.as_ref() == Some(&bridge.name));
-        ports.filter(|_| bridge.kind == LinkKind::LinuxBridge).filter_map(|port| port.mtu).min()
+    /// What a new bridge will have if nobody says.
+    fn mtu_to_come(&self, link: &Link) -> Option<u32> {
+        least_of_ports(&self.state, &link.name).filter(|_| link.kind == LinkKind::LinuxBridge)
     }
 
     /// A vlan or macvlan is never larger than what it sits on.
@@ -257,8 +253,7 @@ impl Merge<'_> {
             let Some(base) = link.base.as_ref().and_then(|b| self.state.links.get(b)) else {
                 continue;
             };
-            let (Some(mtu), Some(base_mtu)) = (link.mtu, base.mtu.or_else(|| self.least_of_ports(base)))
-            else {
+            let (Some(mtu), Some(base_mtu)) = (link.mtu, base.mtu.or_else(|| self.mtu_to_come(base))) else {
                 continue;
             };
             if mtu <= base_mtu {

@@ -9,8 +9,8 @@ pub(super) struct Held<'a> {
     through: BTreeMap<&'a IfName, Vec<&'a Route>>,
     /// They go with their source, whatever link it is on.
     sourced: Vec<&'a Route>,
-    /// Links with routes that another takes the place of: they stay until it can.
-    replaced: BTreeSet<IfName>,
+    /// Links that any of them leads through, or one that stays until another of its key can take its place.
+    links: BTreeSet<IfName>,
 }
 
 impl<'a> Held<'a> {
@@ -20,9 +20,9 @@ impl<'a> Held<'a> {
         let keys: BTreeSet<RouteKey> = wanted.iter().map(Route::key).collect();
         let mut stay: Vec<&Route> = wanted.iter().filter(|r| now.contains(r)).collect();
         stay.sort_by_key(|route| route.has_gateway());
-        let replaced = now.iter().filter(|r| keys.contains(&r.key()));
-        let replaced = replaced.flat_map(|r| r.next_hops.iter().map(|hop| hop.dev.clone())).collect();
-        let mut held = Self { replaced, ..Self::default() };
+        let last = now.iter().filter(|r| keys.contains(&r.key()));
+        let links = last.flat_map(|r| r.next_hops.iter().map(|hop| hop.dev.clone())).collect();
+        let mut held = Self { links, ..Self::default() };
         for route in stay {
             for hop in &route.next_hops {
                 held.through.entry(&hop.dev).or_default().push(route);
@@ -36,7 +36,7 @@ impl<'a> Held<'a> {
 
     /// Whether any leads through a link.
     pub(super) fn has(&self, link: &IfName) -> bool {
-        self.through.contains_key(link) || self.replaced.contains(link)
+        self.links.contains(link)
     }
 
     /// Those that a change of a link's addresses may take along.
