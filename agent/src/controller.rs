@@ -128,6 +128,11 @@ impl Lead {
     async fn pass(&self, work: Work) {
         use futures_util::StreamExt;
         let Work { pools, policies, enactments } = work;
+        if pools.len() > 1
+            && let Err(error) = self.serve_together(pools.clone()).await
+        {
+            tell("answers", &error);
+        }
         futures_util::stream::iter(pools)
             .for_each_concurrent(4, |name| async move {
                 if let Err(error) = self.pool(&name).await {

@@ -24,6 +24,6 @@ mod notify;
 mod pools;
 pub mod probe;
 pub mod records;
-mod telemetry;
+pub mod telemetry;
 pub mod transaction;
 mod yaml;

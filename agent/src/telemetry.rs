@@ -18,7 +18,7 @@ mod tests;
 
 /// How much matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum Level {
+pub enum Level {
     Error,
     Warn,
     Info,
@@ -27,7 +27,7 @@ pub(crate) enum Level {
 
 /// For whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub enum Form {
     /// Lines for people
     Human,
     /// A JSON object a line: time, level, message
@@ -38,7 +38,7 @@ static LEVEL: AtomicU8 = AtomicU8::new(Level::Info as u8);
 static JSON: AtomicU8 = AtomicU8::new(0);
 
 /// From now on so much is said, in this form.
-pub(crate) fn set(level: Level, form: Form) {
+pub fn set(level: Level, form: Form) {
     LEVEL.store(level as u8, Ordering::Relaxed);
     JSON.store(u8::from(form == Form::Json), Ordering::Relaxed);
 }

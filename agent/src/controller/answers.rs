@@ -1,6 +1,6 @@
 //! Answers to requests: grants and refusals, written into the enactments that asked, if they still ask the same (rule 2).
 //!
-//! All answers to one enactment about one pool are one patch. What no longer fits is dropped, and the pool looked at again
+//! All answers to one enactment are one patch, of however many pools. What no longer fits is dropped, and looked at again
 //! from a fresh read of that enactment. Cost: one small patch per enactment, [`AT_ONCE`] at a time.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crds::NodeNetworkConfigurationEnactment;
 use crds::enactment::PoolClaims;
 use futures_util::StreamExt;
-use json_patch::Patch as JsonPatch;
+use json_patch::{Patch as JsonPatch, PatchOperation};
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use policy::claim::{Answer, PoolName, RefusalReason, Reply};
@@ -35,25 +35,43 @@ pub(crate) enum Landed {
     Failed(kube::Error),
 }
 
-/// Writes answers; `objects` are the enactments as they were read, by UID.
+/// What one pool answers. Without a pool there are only refusals.
+#[derive(Clone, Copy)]
+pub(crate) struct OfPool<'a> {
+    pub(crate) name: &'a PoolName,
+    pub(crate) pool: Option<&'a Pool>,
+    pub(crate) answers: &'a [Answer],
+}
+
+/// One pool's answers to one enactment.
+struct Part<'a> {
+    of: OfPool<'a>,
+    answers: Vec<&'a Answer>,
+}
+
+/// Writes answers; `object_of` knows the enactments as they were read, by UID.
 pub(crate) async fn write<'a>(
     client: &Client,
-    pool_name: &PoolName,
-    pool: Option<&Pool>,
-    answers: &[Answer],
+    owed: &[OfPool<'_>],
     object_of: impl Fn(&str) -> Option<&'a NodeNetworkConfigurationEnactment>,
 ) -> Vec<Landed> {
-    let mut by_enactment: BTreeMap<&str, Vec<&Answer>> = BTreeMap::new();
-    for answer in answers {
-        by_enactment.entry(answer.enactment.as_str()).or_default().push(answer);
+    let mut by_enactment: BTreeMap<&str, Vec<Part<'_>>> = BTreeMap::new();
+    for of in owed {
+        for answer in of.answers {
+            let parts = by_enactment.entry(answer.enactment.as_str()).or_default();
+            match parts.last_mut() {
+                Some(part) if part.of.name == of.name => part.answers.push(answer),
+                _ => parts.push(Part { of: *of, answers: vec![answer] }),
+            }
+        }
     }
     let api: Api<NodeNetworkConfigurationEnactment> = Api::all(client.clone());
     let patches: Vec<(String, Option<String>, JsonPatch, Counted)> = by_enactment
         .into_iter()
-        .filter_map(|(uid, answers)| {
+        .filter_map(|(uid, parts)| {
             let object = object_of(uid)?;
-            let counted = Counted::of(object, pool_name, &answers);
-            let patch = patch(object, pool_name, pool, &answers)?;
+            let counted = Counted::of(object, &parts);
+            let patch = patch(object, &parts)?;
             Some((object.name_any(), object.resource_version(), patch, counted))
         })
         .collect();
@@ -62,7 +80,7 @@ pub(crate) async fn write<'a>(
         .map(|(name, version, patch, counted)| async move {
             let landed = land(api, &name, version, patch).await;
             if let Landed::Done(_) = &landed {
-                counted.add(pool_name);
+                counted.add();
             }
             landed
         })
@@ -71,14 +89,14 @@ pub(crate) async fn write<'a>(
         .await
 }
 
-/// The claims among answers, as they are counted once they are written: kind and result.
-struct Counted(Vec<(&'static str, &'static str)>);
+/// The claims among answers, as they are counted once they are written: pool, kind and result.
+struct Counted(Vec<(PoolName, &'static str, &'static str)>);
 
 impl Counted {
-    fn of(object: &NodeNetworkConfigurationEnactment, pool: &PoolName, answers: &[&Answer]) -> Self {
-        let claims = object.status.as_ref().and_then(|status| status.ippool.get(pool.as_str()));
-        let kind = |answer: &Answer| {
-            let request = claims.and_then(|claims| claims.requests.get(answer.key.capture.as_str()));
+    fn of(object: &NodeNetworkConfigurationEnactment, parts: &[Part<'_>]) -> Self {
+        let claims = |pool: &PoolName| object.status.as_ref()?.ippool.get(pool.as_str());
+        let kind = |pool: &PoolName, answer: &Answer| {
+            let request = claims(pool).and_then(|claims| claims.requests.get(answer.key.capture.as_str()));
             let is_static = request.is_some_and(|request| request.literal.is_some());
             if is_static { "static" } else { "dynamic" }
         };
@@ -92,11 +110,16 @@ impl Counted {
                 RefusalReason::NoSuchPool => Some("NoSuchPool"),
             },
         };
-        Self(answers.iter().filter_map(|answer| Some((kind(answer), result(answer)?))).collect())
+        let counted = |part: &Part<'_>| {
+            let pool = part.of.name.clone();
+            let each = |answer: &&Answer| Some((pool.clone(), kind(&pool, answer), result(answer)?));
+            part.answers.iter().filter_map(each).collect::<Vec<_>>()
+        };
+        Self(parts.iter().flat_map(counted).collect())
     }
 
-    fn add(&self, pool: &PoolName) {
-        for (kind, result) in &self.0 {
+    fn add(&self) {
+        for (pool, kind, result) in &self.0 {
             CLAIMS.add(&[pool.as_str(), kind, result], 1);
         }
     }
@@ -126,20 +149,24 @@ async fn land(
 }
 
 /// Tests what the answers answer and the grants that were seen; then puts in what is granted and refused now.
-fn patch(
-    object: &NodeNetworkConfigurationEnactment,
-    pool_name: &PoolName,
-    pool: Option<&Pool>,
-    answers: &[&Answer],
-) -> Option<JsonPatch> {
-    let before = object.status.as_ref()?.ippool.get(pool_name.as_str())?;
-    let mut claims: PoolClaims = before.clone();
+fn patch(object: &NodeNetworkConfigurationEnactment, parts: &[Part<'_>]) -> Option<JsonPatch> {
     let mut operations = vec![guard::same(&["metadata", "uid"], json!(object.uid()))];
-    for answer in answers {
+    for part in parts {
+        operations.extend(answered(object, part)?);
+    }
+    Some(guard::patch(operations))
+}
+
+/// The part of it that is about one pool.
+fn answered(object: &NodeNetworkConfigurationEnactment, part: &Part<'_>) -> Option<Vec<PatchOperation>> {
+    let OfPool { name, pool, .. } = part.of;
+    let before = object.status.as_ref()?.ippool.get(name.as_str())?;
+    let mut claims: PoolClaims = before.clone();
+    let mut operations = Vec::new();
+    for answer in &part.answers {
         let capture = answer.key.capture.as_str();
-        operations
-            .push(guard::same(&within(pool_name, &["requests", capture, "id"]), json!(answer.id.as_str())));
-        operations.push(guard::same(&within(pool_name, &["requests", capture, "want"]), json!(answer.want)));
+        operations.push(guard::same(&within(name, &["requests", capture, "id"]), json!(answer.id.as_str())));
+        operations.push(guard::same(&within(name, &["requests", capture, "want"]), json!(answer.want)));
         match &answer.reply {
             Reply::Grant(grant) => {
                 let grant = records::enactment::grant(&answer.key.capture, grant, pool?).ok()?;
@@ -157,11 +184,11 @@ fn patch(
         [Some(grant.address.ip.clone()), second]
     };
     claims.allocated = claims.grants.values().flat_map(addresses).flatten().collect();
-    operations.push(guard::same(&within(pool_name, &["grants"]), json!(before.grants)));
-    operations.push(guard::put(&within(pool_name, &["grants"]), json!(claims.grants)));
-    operations.push(guard::put(&within(pool_name, &["refused"]), json!(claims.refused)));
-    operations.push(guard::put(&within(pool_name, &["allocated"]), json!(claims.allocated)));
-    Some(guard::patch(operations))
+    operations.push(guard::same(&within(name, &["grants"]), json!(before.grants)));
+    operations.push(guard::put(&within(name, &["grants"]), json!(claims.grants)));
+    operations.push(guard::put(&within(name, &["refused"]), json!(claims.refused)));
+    operations.push(guard::put(&within(name, &["allocated"]), json!(claims.allocated)));
+    Some(operations)
 }
 
 /// A place in what an enactment has of a pool.

@@ -2,7 +2,7 @@
 //!
 //! Serving works from what is known, under a guard: if somebody wrote first, it is read and served again. Taking
 //! (tend, rebuild, reassert) reads everything afresh after the ledger. Cost: nothing where nothing is to be done; one
-//! write of the pool per batch; three lists where something is taken.
+//! write of each pool per batch and one of each enactment, however many pools it asks; three lists where something is taken.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crds::names::{finalizer, label};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkState};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
-use policy::claim::{self, Answer, Hold, Ledger, NodeName, PoolName, Time};
+use policy::claim::{self, Answer, Hold, Ledger, NodeName, PoolName, Served, Time};
 use policy::pool::{Barred, hints};
 use serde_json::json;
 
-use super::answers::{self, Landed};
+use super::answers::{self, Landed, OfPool};
 use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::Reading;
@@ -29,6 +29,8 @@ use crate::fault;
 use crate::records;
 use crate::telemetry::say;
 
+/// Pools whose ledgers are written at a time.
+const AT_ONCE: usize = 4;
 /// How long a deleted pool stays, so that whoever holds an address of it hears of it.
 const GRACE: Time = 60;
 /// A pass is begun anew this often when others keep writing first; then others get a turn.
@@ -44,6 +46,26 @@ enum Step {
     Again,
     /// The API will not have the ledger so.
     Refused(String),
+}
+
+/// What became of a ledger.
+enum Put {
+    Done,
+    /// Somebody else wrote first: what they wrote is known now.
+    Overtaken,
+    /// There is no such pool any more.
+    Gone,
+    Refused(String),
+}
+
+impl From<Put> for Step {
+    fn from(put: Put) -> Self {
+        match put {
+            Put::Done | Put::Overtaken => Self::Again,
+            Put::Gone => Self::On,
+            Put::Refused(why) => Self::Refused(why),
+        }
+    }
 }
 
 /// One pool in one pass.
@@ -77,6 +99,56 @@ impl Lead {
         }
         self.known.put_off(Work::of_pool(name.clone()), Duration::from_millis(50));
         Ok(())
+    }
+
+    /// Requests to several pools: each ledger is written, and then, with one write for each enactment, all answers. What
+    /// doesn't go smoothly here (a hold, a rebuild, somebody who writes first) is left to the pool's own look, which follows.
+    pub(super) async fn serve_together(&self, pools: BTreeSet<PoolName>) -> Result<(), kube::Error> {
+        use futures_util::StreamExt;
+        let entered: Vec<Option<(Look, Vec<Answer>)>> = futures_util::stream::iter(pools)
+            .map(|name| async move { self.enter(&name).await })
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await;
+        let entered: Vec<(Look, Vec<Answer>)> = entered.into_iter().flatten().collect();
+        let owed: Vec<OfPool<'_>> = entered.iter().map(|(look, answers)| look.owes(answers)).collect();
+        self.answer(&owed).await
+    }
+
+    /// Writes a pool's ledger as its requests ask for; what is to be answered then.
+    async fn enter(&self, name: &PoolName) -> Option<(Look, Vec<Answer>)> {
+        let look = self.look(name)?;
+        let ledger = &look.ledger;
+        if ledger.deleting || ledger.hold.is_some() || ledger.needs_rebuild() || !is_begun(&look.known.object)
+        {
+            return None;
+        }
+        let reading = self.asking(name);
+        let asked = reading.asked(name, &BTreeSet::new());
+        let served = claim::serve(ledger, &look.known.pool, &look.barred, &asked, look.now);
+        if !served.reread.is_empty() || self.went_back(&look, &served) {
+            return None;
+        }
+        if let Some(next) = &served.ledger {
+            // Not written, nothing may be answered. What went wrong is met again, and said, by the pool's own look.
+            let Ok(Put::Done) = self.put(&look, next).await else { return None };
+        }
+        Some((look, served.answers))
+    }
+
+    /// Who asks this pool, but for those who can't be served as they are.
+    fn asking(&self, name: &PoolName) -> Reading {
+        let index = self.known.index();
+        let mut reading = Reading::known(&index, name);
+        reading.enactments.retain(|own| !index.is_spoilt(own.uid.as_str()));
+        reading
+    }
+
+    /// Whether this ledger is of an earlier time than one that was known (rule 6).
+    fn went_back(&self, look: &Look, served: &Served) -> bool {
+        let index = self.known.index();
+        let remembered = index.sequences.get(look.ledger.pool.as_str()).copied().unwrap_or_default();
+        served.went_back || claim::went_back(&look.ledger, remembered)
     }
 
     async fn step(&self, look: &Look) -> Result<Step, kube::Error> {
@@ -129,7 +201,7 @@ impl Lead {
             return Ok(());
         }
         let answers = claim::serve_without_pool(&reading.asked(name, &BTreeSet::new()));
-        self.answer(name, None, &answers).await
+        self.answer(&[OfPool { name, pool: None, answers: &answers }]).await
     }
 
     /// A pool is kept by a finalizer until whoever holds addresses of it could hear that it goes, and says, before
@@ -206,32 +278,23 @@ impl Lead {
         let until = look.now.saturating_add(look.known.pool.quarantine());
         let hold = if fresh { Some(Hold { until }) } else { rebuilt.ledger.hold };
         let written = Ledger { hold, ..rebuilt.ledger };
-        let step = self.write(look, &written).await?;
+        let put = self.put(look, &written).await?;
         fault::point("rebuilt");
         // Overtaken or refused, it is not rebuilt: who asked for that is still to be answered.
-        let is_written = || {
-            let index = self.known.index();
-            let now = index.pools.get(&look.name).and_then(|known| known.object.status.as_ref());
-            now.is_some_and(|status| status.sequence.unsigned_abs() == written.sequence)
-        };
-        if !is_written() {
-            return Ok(step);
+        if !matches!(put, Put::Done) {
+            return Ok(put.into());
         }
         told::rebuilt(&self.events, &look.known.object, &rebuilt.lost, &rebuilt.outside);
         if look.ledger.reset {
             self.patch_pool_by_name(&look.name, json!({"annotations": {RESET_POOL: null}})).await?;
         }
-        Ok(step)
+        Ok(Step::Again)
     }
 
     /// Serves all who ask. Where the API will not have what comes out, half of them, and so on until the one that it is
     /// about is alone: that one waits until it asks otherwise.
     async fn serve(&self, look: &Look) -> Result<Step, kube::Error> {
-        let mut reading = Reading::known(&self.known.index(), &look.name);
-        {
-            let index = self.known.index();
-            reading.enactments.retain(|own| !index.is_spoilt(own.uid.as_str()));
-        }
+        let reading = self.asking(&look.name);
         let mut groups = vec![reading.enactments.clone()];
         while let Some(mut group) = groups.pop() {
             match self.serve_them(look, reading.among(group.clone())).await? {
@@ -273,18 +336,14 @@ impl Lead {
             reading.replace(&self.read_enactments(&again).await?);
             later.extend(again);
         };
-        let remembered = {
-            let index = self.known.index();
-            index.sequences.get(look.ledger.pool.as_str()).copied().unwrap_or_default()
-        };
-        if served.went_back || claim::went_back(&look.ledger, remembered) {
+        if self.went_back(look, &served) {
             let until = look.now.saturating_add(look.known.pool.quarantine());
             return self.write(look, &Ledger { hold: Some(Hold { until }), ..look.ledger.clone() }).await;
         }
         let step = match &served.ledger {
             Some(next) => self.write_then(look, next, &served.answers).await?,
             None => {
-                self.answer(&look.name, Some(look), &served.answers).await?;
+                self.answer(&[look.owes(&served.answers)]).await?;
                 Step::On
             }
         };
@@ -369,62 +428,61 @@ impl Lead {
     }
 
     async fn write(&self, look: &Look, next: &Ledger) -> Result<Step, kube::Error> {
-        self.write_then(look, next, &[]).await
+        Ok(self.put(look, next).await?.into())
     }
 
     /// The ledger, and then, never before it, the answers that follow from it.
     async fn write_then(&self, look: &Look, next: &Ledger, answers: &[Answer]) -> Result<Step, kube::Error> {
+        let put = self.put(look, next).await?;
+        if matches!(put, Put::Done) {
+            self.answer(&[look.owes(answers)]).await?;
+        }
+        Ok(put.into())
+    }
+
+    async fn put(&self, look: &Look, next: &Ledger) -> Result<Put, kube::Error> {
         let PoolKnown { object, pool } = &look.known;
         let next = Ledger { reset: false, ..next.clone() };
         let conditions = |status: &crds::NodeIPPoolStatus| {
             self.condition(&Look { ledger: next.clone(), ..look.copy() }, status)
         };
-        match ledger::write(&self.client, object, pool, &look.barred, &next, conditions).await? {
+        Ok(match ledger::write(&self.client, object, pool, &look.barred, &next, conditions).await? {
             Written::Done(now) => {
                 told::written(&self.events, object, &now, &look.ledger, &next);
                 self.known.fresh_pool(*now);
-                self.answer(&look.name, Some(look), answers).await?;
-                Ok(Step::Again)
+                Put::Done
             }
             Written::Overtaken(Some(now)) => {
                 self.known.fresh_pool(*now);
-                Ok(Step::Again)
+                Put::Overtaken
             }
             Written::Overtaken(None) => {
                 self.known.pool(&crate::api::Change::Gone(object.clone()));
-                Ok(Step::On)
+                Put::Gone
             }
-            Written::Refused(why) => Ok(Step::Refused(why)),
-        }
+            Written::Refused(why) => Put::Refused(why),
+        })
     }
 
-    async fn answer(
-        &self,
-        name: &PoolName,
-        look: Option<&Look>,
-        answers: &[Answer],
-    ) -> Result<(), kube::Error> {
-        if answers.is_empty() {
+    async fn answer(&self, owed: &[OfPool<'_>]) -> Result<(), kube::Error> {
+        let asked: BTreeSet<&str> =
+            owed.iter().flat_map(|of| of.answers).map(|answer| answer.enactment.as_str()).collect();
+        if asked.is_empty() {
             return Ok(());
         }
-        let asked: BTreeSet<&str> = answers.iter().map(|answer| answer.enactment.as_str()).collect();
         let objects: BTreeMap<String, Arc<NodeNetworkConfigurationEnactment>> = {
             let index = self.known.index();
             let known = index.enactments.values().filter(|known| asked.contains(known.claims.uid.as_str()));
             known.map(|known| (known.claims.uid.to_string(), known.object.clone())).collect()
         };
         let object_of = |uid: &str| objects.get(uid).map(|object| &**object);
-        let pool = look.map(|look| &*look.known.pool);
         let mut failed = None;
-        for landed in answers::write(&self.client, name, pool, answers, object_of).await {
+        for landed in answers::write(&self.client, owed, object_of).await {
             match landed {
                 Landed::Done(now) | Landed::Dropped(Some(now)) => self.known.fresh_enactment(*now),
                 Landed::Dropped(None) => {}
                 Landed::Refused(enactment, why) => {
-                    say(&format!(
-                        "pool {name}: enactment {enactment}: its answer is refused: {}",
-                        words(&why)
-                    ));
+                    say(&format!("enactment {enactment}: its answer is refused: {}", words(&why)));
                 }
                 Landed::Failed(error) => failed = Some(error),
             }
@@ -510,6 +568,10 @@ fn is_begun(pool: &NodeIPPool) -> bool {
 }
 
 impl Look {
+    fn owes<'a>(&'a self, answers: &'a [Answer]) -> OfPool<'a> {
+        OfPool { name: &self.name, pool: Some(&self.known.pool), answers }
+    }
+
     fn copy(&self) -> Self {
         Self {
             name: self.name.clone(),

@@ -4,7 +4,8 @@ mod stage;
 
 use std::collections::BTreeSet;
 
-use serde_json::json;
+use futures_util::StreamExt;
+use serde_json::{Value, json};
 
 use stage::Stage;
 
@@ -62,6 +63,35 @@ async fn r22_r23_each_host_is_granted_its_own() {
     assert_eq!(refused["status"]["ippool"]["pool"]["refused"]["addr"]["reason"], "NoAddress");
     stage.lets_go("node00", "policy", "pool", "addr").await;
     stage.until_granted("late", "policy", "pool", "addr").await;
+}
+
+/// R22: who asks several pools at once is answered by all of them in one write.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r22_several_pools_answer_together() {
+    let stage = Stage::new().await;
+    let pools = ["one", "two", "three"];
+    for (number, pool) in pools.into_iter().enumerate() {
+        stage.pool(pool, json!({"range": {"cidr": format!("10.{number}.0.0/24")}})).await;
+        stage.until_pool(pool, "proven", |pool| !pool["status"]["rebuiltFor"].is_null()).await;
+    }
+    stage.host("node").await;
+    let mut versions = Box::pin(stage.watch_enactments().await);
+    stage.asks_all("node", "policy", &pools).await;
+    let granted = |own: &Value| {
+        let of = |pool: &&&str| !own["status"]["ippool"][**pool]["grants"]["addr"].is_null();
+        pools.iter().filter(of).count()
+    };
+    loop {
+        match granted(&versions.next().await.expect("another version")) {
+            0 => {}
+            some => break assert_eq!(some, pools.len(), "all at once"),
+        }
+    }
+    for pool in pools {
+        let ip = stage.until_granted("node", "policy", pool, "addr").await["ip"].clone();
+        let ledger = stage.until_pool(pool, "given", |pool| pool["status"]["allocated"] == 1).await;
+        assert_eq!(ledger["status"]["allocations"][ip.as_str().unwrap()]["node"], "node");
+    }
 }
 
 /// R29, R40, R41: a vanished Node's address is quarantined, then free; its enactment goes.

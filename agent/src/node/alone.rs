@@ -28,7 +28,7 @@ use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::lease;
 use crate::clock::now;
-use crate::controller::answers::{self, Landed};
+use crate::controller::answers::{self, Landed, OfPool};
 use crate::controller::known::{EnactmentKnown, NodeKnown};
 use crate::controller::ledger::{self, Written};
 use crate::controller::policies::{self, By, Rolled};
@@ -245,7 +245,8 @@ impl Agent {
         let object_of =
             |uid: &str| all.iter().find(|own| own.uid().as_deref() == Some(uid)).map(|own| &**own);
         let mut came = Came::Done;
-        for landed in answers::write(&self.client, name, pool, answers, object_of).await {
+        let owed = [OfPool { name, pool, answers }];
+        for landed in answers::write(&self.client, &owed, object_of).await {
             match landed {
                 Landed::Done(now) => self.objects.enactments.note(*now),
                 Landed::Dropped(now) => {

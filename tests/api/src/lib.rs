@@ -1,8 +1,9 @@
-//! What tests of the API share: a real control plane, a server to ask, and its answers.
+//! What tests of the API share: a real control plane and a cluster on it, a server to ask, and its answers.
 //!
 //! Only tests use it. The machine's own network and clusters are never touched: everything listens on loopback.
 
 pub mod cases;
+pub mod cluster;
 pub mod control_plane;
 pub mod server;
 pub mod wait;

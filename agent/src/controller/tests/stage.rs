@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use futures_util::{Stream, StreamExt};
 use http_body_util::{BodyExt, Full};
 use hyper::http::{Request, Response};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt};
 use policy::rollout::Standing;
 use serde_json::{Value, json};
@@ -138,6 +139,25 @@ impl Stage {
     pub(super) async fn asks(&self, node: &str, policy: &str, pool: &str, capture: &str, id: &str) {
         let request = json!({"ippool": {pool: {"requests": {capture: {"id": id, "want": true}}}}});
         self.patch_enactment(node, policy, request).await;
+    }
+
+    /// One write that asks several pools.
+    pub(super) async fn asks_all(&self, node: &str, policy: &str, pools: &[&str]) {
+        let of = |pool: &&str| {
+            (pool.to_string(), json!({"requests": {"addr": {"id": format!("id-{pool}"), "want": true}}}))
+        };
+        let requests: serde_json::Map<String, Value> = pools.iter().map(of).collect();
+        self.patch_enactment(node, policy, json!({"ippool": requests})).await;
+    }
+
+    /// Every version of every enactment, from now on.
+    pub(super) async fn watch_enactments(&self) -> impl Stream<Item = Value> + use<> {
+        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        let events = api.watch(&WatchParams::default(), "0").await.unwrap();
+        events.map(|event| match event.unwrap() {
+            WatchEvent::Added(own) | WatchEvent::Modified(own) => json!(own),
+            other => panic!("{other:?}"),
+        })
     }
 
     pub(super) async fn lets_go(&self, node: &str, policy: &str, pool: &str, capture: &str) {

@@ -22,18 +22,18 @@ struct Place {
 
 impl Cluster {
     /// As a kubelet puts it into a new pod of the DaemonSet. The Node is there.
-    pub(crate) async fn agent_token(&self, account: &str, node: &str) -> String {
+    pub async fn agent_token(&self, account: &str, node: &str) -> String {
         let place = self.place(account, Some(node)).await;
         self.ask_token(&place).await
     }
 
-    pub(crate) async fn controller_token(&self) -> String {
+    pub async fn controller_token(&self) -> String {
         let place = self.place(CONTROLLER, None).await;
         self.ask_token(&place).await
     }
 
     /// The same as [`Self::agent_token`], but for when it ends: no API server gives one for less than ten minutes.
-    pub(crate) async fn short_token(&self, account: &str, node: &str, lasts: Duration) -> String {
+    pub async fn short_token(&self, account: &str, node: &str, lasts: Duration) -> String {
         let place = self.place(account, Some(node)).await;
         let api: Api<ServiceAccount> = Api::namespaced(self.client(), NAMESPACE);
         let uid = api.get(&place.account).await.expect("the account").metadata.uid;

@@ -1,0 +1,84 @@
+//! What is asked of the API server, and what that costs it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use hyper::body::Body as _;
+use hyper::http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+
+/// Requests so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spent {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    /// Bytes of all writes.
+    pub(crate) bytes: u64,
+    /// Answers other than that it is done, by their code.
+    refused: BTreeMap<u16, u64>,
+}
+
+impl Spent {
+    pub(crate) fn troubles(&self) -> String {
+        let each: Vec<String> =
+            self.refused.iter().map(|(code, count)| format!("{count} × {code}")).collect();
+        each.join(", ")
+    }
+}
+
+/// Counts what goes through its clients.
+#[derive(Clone, Default)]
+pub(crate) struct Counted(Arc<Mutex<Spent>>);
+
+impl Counted {
+    fn add(&self, count: impl FnOnce(&mut Spent)) {
+        count(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Since this was last asked.
+    pub(crate) fn take(&self) -> Spent {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn client(&self, client: Client) -> Client {
+        let counted = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (client, counted) = (client.clone(), counted.clone());
+            let bytes = request.body().size_hint().exact().unwrap_or_default();
+            let is_read = request.method() == Method::GET;
+            counted.add(|spent| match is_read {
+                true => spent.reads += 1,
+                false => (spent.writes, spent.bytes) = (spent.writes + 1, spent.bytes + bytes),
+            });
+            async move {
+                let answer = client.send(request).await?;
+                let code = answer.status().as_u16();
+                if code >= 400 {
+                    counted.add(|spent| *spent.refused.entry(code).or_default() += 1);
+                }
+                Ok::<_, kube::Error>(answer)
+            }
+        });
+        Client::new(service, "default")
+    }
+}
+
+/// The API server's process.
+pub(crate) struct Server(Client);
+
+impl Server {
+    pub(crate) fn new(client: Client) -> Self {
+        Self(client)
+    }
+
+    /// Used so far, by its own word.
+    pub(crate) async fn cpu(&self) -> Result<Duration> {
+        let request = Request::get("/metrics").body(Vec::new())?;
+        let text = self.0.request_text(request).await?;
+        let seconds = text.lines().find_map(|line| line.strip_prefix("process_cpu_seconds_total "));
+        Ok(Duration::from_secs_f64(seconds.context("no such metric")?.parse()?))
+    }
+}

@@ -1,0 +1,276 @@
+//! Agents without cards, and the controller that serves them or doesn't.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use agent::api::lease::Election;
+use agent::controller;
+use agent::node::{Agent, Settings};
+use agent::probe::Probes;
+use anyhow::{Context, Result, ensure};
+use api_tests::cluster::{AGENT, Cluster, NAMESPACE};
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use kube::ResourceExt;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::count::Counted;
+use crate::progress;
+
+const POLICY: &str = "crowd";
+/// Nothing here takes so long; who waits so long waits for ever.
+const PATIENCE: Duration = Duration::from_secs(1_200);
+const LOOK: Duration = Duration::from_millis(200);
+/// Hosts that are made ready at a time.
+const AT_ONCE: usize = 16;
+const IDENTITY: &str = "bench";
+/// How long agents remember who leads, and a moment.
+const LEASE_READ: Duration = Duration::from_secs(6);
+
+/// How long each claim took.
+pub(crate) type Grants = Vec<Duration>;
+
+pub(crate) struct Crowd {
+    cluster: &'static Cluster,
+    counted: Counted,
+    folder: PathBuf,
+    hosts: Vec<Host>,
+    controller: Option<JoinHandle<()>>,
+}
+
+struct Host {
+    netns: String,
+    stop: Box<dyn Fn() + Send>,
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        (self.stop)();
+        let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
+    }
+}
+
+impl Drop for Crowd {
+    fn drop(&mut self) {
+        self.hosts.clear();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Crowd {
+    pub(crate) fn new(cluster: &'static Cluster, counted: Counted) -> Self {
+        let folder = std::env::temp_dir().join(format!("berth-claims-{}", std::process::id()));
+        Self { cluster, counted, folder, hosts: Vec::new(), controller: None }
+    }
+
+    fn pools(&self) -> Api<NodeIPPool> {
+        Api::all(self.cluster.client())
+    }
+
+    fn policies(&self) -> Api<NodeNetworkConfigurationPolicy> {
+        Api::all(self.cluster.client())
+    }
+
+    fn enactments(&self) -> Api<NodeNetworkConfigurationEnactment> {
+        Api::all(self.cluster.client())
+    }
+
+    /// So many hosts, with agents that have nothing to do.
+    pub(crate) async fn grow(&mut self, many: usize) -> Result<()> {
+        let begun = Instant::now();
+        let (cluster, counted, folder) = (self.cluster, &self.counted, &self.folder);
+        let mut hosts = stream::iter(self.hosts.len()..many)
+            .map(|number| host(cluster, counted, folder, number))
+            .buffer_unordered(AT_ONCE);
+        while let Some(host) = hosts.try_next().await? {
+            self.hosts.push(host);
+            if self.hosts.len().is_multiple_of(100) {
+                progress(begun, &format!("{} of {many} agents started", self.hosts.len()));
+            }
+        }
+        drop(hosts);
+        let states: Api<NodeNetworkState> = Api::all(self.cluster.client());
+        until("at work", || async {
+            Ok(states.list_metadata(&ListParams::default()).await?.items.len() == many)
+        })
+        .await?;
+        progress(begun, &format!("{many} agents at work"));
+        Ok(())
+    }
+
+    /// From now on a controller serves them.
+    pub(crate) async fn lead(&mut self) {
+        let token = self.cluster.controller_token().await;
+        let client = self.counted.client(self.cluster.client_of(&token));
+        let election = Election::new(&client, NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY);
+        let led = async move { election.lead(|| controller::lead(client.clone())).await };
+        self.controller = Some(tokio::spawn(led));
+    }
+
+    /// From now on nobody does, and what anybody has read of a Lease is too old to count.
+    pub(crate) async fn unled(&mut self) {
+        if let Some(controller) = self.controller.take() {
+            controller.abort();
+            let _ = controller.await;
+        }
+        Election::release(&self.cluster.client(), NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY).await;
+        tokio::time::sleep(LEASE_READ).await;
+    }
+
+    /// All ask for an address of each of so many pools, and have one of their own.
+    pub(crate) async fn ask(&self, pools: usize) -> Result<Grants> {
+        for number in 0..pools {
+            if self.pools().get_opt(&name(number)).await?.is_none() {
+                make_pool(&self.pools(), &name(number), number).await?;
+            }
+        }
+        self.prove(pools).await?;
+        self.counted.take();
+        let mut seen = Box::pin(self.enactments().watch(&WatchParams::default().timeout(290), "0").await?);
+        let begun = Instant::now();
+        self.policies().create(&PostParams::default(), &policy(pools)?).await?;
+        let all = self.hosts.len() * pools;
+        let mut told = begun;
+        let mut given: BTreeMap<(String, String), Duration> = BTreeMap::new();
+        while given.len() < all {
+            ensure!(begun.elapsed() < PATIENCE, "only {} of {all} are served", given.len());
+            let event = match tokio::time::timeout(Duration::from_secs(5), seen.next()).await {
+                Ok(None) => {
+                    seen =
+                        Box::pin(self.enactments().watch(&WatchParams::default().timeout(290), "0").await?);
+                    continue;
+                }
+                Ok(Some(event)) => Some(event?),
+                Err(_) => None,
+            };
+            if let Some(WatchEvent::Added(own) | WatchEvent::Modified(own)) = event {
+                let status = own.status.clone().unwrap_or_default();
+                for (pool, claims) in &status.ippool {
+                    let refused = json!(claims.refused);
+                    ensure!(claims.refused.is_empty(), "{}: {refused}", own.name_any());
+                    if !claims.grants.is_empty() {
+                        given.entry((own.name_any(), pool.clone())).or_insert_with(|| begun.elapsed());
+                    }
+                }
+            }
+            if told.elapsed() > Duration::from_secs(5) {
+                told = Instant::now();
+                progress(begun, &format!("{} of {all} served", given.len()));
+            }
+        }
+        self.each_its_own(all).await?;
+        Ok(given.into_values().collect())
+    }
+
+    /// A pool that nobody has proven gives nothing: that takes a controller.
+    async fn prove(&self, pools: usize) -> Result<()> {
+        let api = self.pools();
+        until("proven", || async {
+            let all = api.list(&ListParams::default()).await?;
+            let proven = all
+                .iter()
+                .filter(|pool| pool.status.as_ref().is_some_and(|status| status.rebuilt_for.is_some()));
+            Ok(proven.count() >= pools)
+        })
+        .await
+    }
+
+    /// No address is given to two.
+    async fn each_its_own(&self, all: usize) -> Result<()> {
+        let mut ips = BTreeSet::new();
+        for own in self.enactments().list(&ListParams::default()).await? {
+            for grant in
+                own.status.unwrap_or_default().ippool.values().flat_map(|claims| claims.grants.values())
+            {
+                ensure!(ips.insert(grant.address.ip.clone()), "{} is given twice", grant.address.ip);
+            }
+        }
+        ensure!(ips.len() == all, "{} addresses for {all} claims", ips.len());
+        Ok(())
+    }
+
+    /// The policy goes, and all addresses come back.
+    pub(crate) async fn let_go(&self) -> Result<()> {
+        let begun = Instant::now();
+        self.policies().delete(POLICY, &DeleteParams::default()).await?;
+        let enactments = self.enactments();
+        until("released", || async {
+            Ok(enactments.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty())
+        })
+        .await?;
+        progress(begun, "all addresses are back");
+        Ok(())
+    }
+}
+
+/// A host: a namespace with nothing in it, a Node, an agent.
+async fn host(cluster: &Cluster, counted: &Counted, folder: &std::path::Path, number: usize) -> Result<Host> {
+    let node = format!("n{number:04}");
+    let netns = format!("berth-claims-{}-{number}", std::process::id());
+    let mut add = Command::new("ip");
+    add.args(["netns", "add", &netns]);
+    let made = tokio::task::spawn_blocking(move || add.status()).await??;
+    ensure!(made.success(), "ip netns add {netns}: {made}");
+    cluster.node(&node).await;
+    let client = counted.client(cluster.client_of(&cluster.agent_token(AGENT, &node).await));
+    let state_dir = folder.join(&node);
+    std::fs::create_dir_all(&state_dir)?;
+    let settings = Settings {
+        node,
+        namespace: netns.parse()?,
+        checkpoint_dir: state_dir.clone(),
+        state_dir,
+        register: None,
+        lease_namespace: NAMESPACE.to_owned(),
+        probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
+    };
+    let mut agent = Agent::open(client, settings)?;
+    let stop = Box::new(agent.stop());
+    tokio::spawn(async move { agent.run().await.expect("it works") });
+    Ok(Host { netns, stop })
+}
+
+fn name(number: usize) -> String {
+    format!("pool-{number}")
+}
+
+/// An address of each pool, and nothing to do with it.
+fn policy(pools: usize) -> Result<NodeNetworkConfigurationPolicy> {
+    let capture: BTreeMap<String, String> = (0..pools)
+        .map(|number| (format!("a{number}"), format!("ippool.{}.allocate", name(number))))
+        .collect();
+    let spec = json!({"capture": capture, "maxUnavailable": "100%", "desiredState": {}});
+    Ok(serde_json::from_value(json!({"metadata": {"name": POLICY}, "spec": spec}))?)
+}
+
+/// Room for thousands.
+pub(crate) async fn make_pool(api: &Api<NodeIPPool>, name: &str, number: usize) -> Result<()> {
+    let pool: Value = json!({"metadata": {"name": name}, "spec": {"range": {"cidr": format!("10.{number}.0.0/16")},
+        "quarantine": "1s"}});
+    api.create(&PostParams::default(), &serde_json::from_value(pool)?).await?;
+    Ok(())
+}
+
+/// Whatever it holds.
+pub(crate) async fn force_away(api: &Api<NodeIPPool>, name: &str) -> Result<()> {
+    api.delete(name, &DeleteParams::default()).await?;
+    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    until("gone", || async {
+        let _ = api.patch(name, &PatchParams::default(), &none).await;
+        Ok(api.get_opt(name).await?.is_none())
+    })
+    .await
+}
+
+async fn until<F: Future<Output = Result<bool>>>(what: &str, holds: impl Fn() -> F) -> Result<()> {
+    let begun = Instant::now();
+    while !holds().await.with_context(|| format!("until {what}"))? {
+        ensure!(begun.elapsed() < PATIENCE, "never {what}");
+        tokio::time::sleep(LOOK).await;
+    }
+    Ok(())
+}

@@ -1,0 +1,145 @@
+//! A crowd asks one pool at once, on a real API server: how long until the last has its address, and what it costs the server.
+//! `make bench BENCH=claims`; as root. With a number (`claims 64`) one crowd of that size instead of the two.
+//!
+//! The agents are the real ones, each in a network namespace without a card, with a token bound to its Node and the rights and
+//! admission of `deploy`; all of them in this process. (a) A controller serves them; (b) there is none, so they serve themselves.
+//! Beside that, in the same run and on the same server: (c) the naive way, where everybody reads the pool, takes the first
+//! free address and writes it back until that is taken; (d) the same by one client, one claim after the other; (e) so many
+//! small objects created at once, which is the least that an API server can be asked for.
+//!
+//! Times are from the creation of the policy until a watch shows the address in the enactment. Nothing fails on a slow machine;
+//! an address that two have, or a claim that is refused, does.
+
+mod count;
+mod crowd;
+mod plain;
+
+use std::time::{Duration, Instant};
+
+use agent::telemetry::{self, Form, Level};
+use anyhow::{Result, ensure};
+use api_tests::cluster::Cluster;
+use api_tests::control_plane::{Disk, Options};
+
+use count::{Counted, Server, Spent};
+use crowd::{Crowd, Grants};
+
+/// Few enough for the naive way, and as many as a large cluster has.
+const CROWDS: [usize; 2] = [256, 1_000];
+const MOST_NAIVE: usize = 256;
+const POOLS: usize = 10;
+
+fn main() -> Result<()> {
+    // Cargo adds `--bench`; a name that isn't this table's is for another program.
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    if args.first().is_some_and(|arg| arg != "claims") {
+        return Ok(());
+    }
+    ensure!(nix::unistd::geteuid().is_root(), "the table 'claims' needs root");
+    telemetry::set(Level::Error, Form::Human);
+    let crowds = match args.get(1) {
+        Some(number) => vec![number.parse()?],
+        None => CROWDS.to_vec(),
+    };
+    let cluster = Cluster::start(&Options { disk: Disk::Durable, ..Options::default() });
+    let cluster: &'static Cluster = Box::leak(Box::new(cluster));
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let measured = runtime.block_on(measure(cluster, &crowds));
+    drop(runtime);
+    cluster.plane.stop();
+    measured
+}
+
+async fn measure(cluster: &'static Cluster, crowds: &[usize]) -> Result<()> {
+    let counted = Counted::default();
+    let server = Server::new(cluster.client());
+    let mut crowd = Crowd::new(cluster, counted.clone());
+    println!("{}", Line::head());
+    for &many in crowds {
+        let limit = Measured::of(&server, &counted, || plain::creates(cluster, many)).await?;
+        limit.print(many, "e: so many objects, created", None);
+        let alone = Measured::of(&server, &counted, || plain::one_by_one(cluster, &counted, many)).await?;
+        alone.print(many, "d: one after the other", Some(&limit));
+        crowd.grow(many).await?;
+        crowd.lead().await;
+        let served = Measured::of(&server, &counted, || crowd.ask(1)).await?;
+        served.print(many, "a: by the controller", Some(&limit));
+        crowd.let_go().await?;
+        if many <= MOST_NAIVE {
+            let served = Measured::of(&server, &counted, || crowd.ask(POOLS)).await?;
+            served.print(many, &format!("a: of {POOLS} pools each"), Some(&limit));
+            crowd.let_go().await?;
+        }
+        crowd.unled().await;
+        let themselves = Measured::of(&server, &counted, || crowd.ask(1)).await?;
+        themselves.print(many, "b: by themselves", Some(&limit));
+        crowd.let_go().await?;
+        if many <= MOST_NAIVE {
+            let naive = Measured::of(&server, &counted, || plain::naive(cluster, &counted, many)).await?;
+            naive.print(many, "c: read, take, write", Some(&limit));
+            println!("    (a) is {:.0} times as fast as (c)", naive.wall() / served.wall());
+        }
+    }
+    Ok(())
+}
+
+/// What a crowd's claims took.
+struct Measured {
+    grants: Grants,
+    spent: Spent,
+    /// Of the API server.
+    cpu: Duration,
+}
+
+impl Measured {
+    async fn of<F: Future<Output = Result<Grants>>>(
+        server: &Server,
+        counted: &Counted,
+        ask: impl FnOnce() -> F,
+    ) -> Result<Self> {
+        counted.take();
+        let before = server.cpu().await?;
+        let mut grants = ask().await?;
+        let cpu = server.cpu().await?.saturating_sub(before);
+        grants.sort();
+        Ok(Self { grants, spent: counted.take(), cpu })
+    }
+
+    fn wall(&self) -> f64 {
+        self.grants.last().map_or(0.0, Duration::as_secs_f64)
+    }
+
+    /// `limit`: what so many small objects take.
+    fn print(&self, many: usize, what: &str, limit: Option<&Measured>) {
+        let at = |percent: usize| self.grants[(self.grants.len() - 1) * percent / 100].as_secs_f64();
+        let per = |number: u64| number as f64 / self.grants.len() as f64;
+        let ratio = limit.map_or(1.0, |limit| self.wall() / limit.wall());
+        println!(
+            "{many:>5}  {what:28}  {:>7.2} s  {:>7.2} s  {:>7.2} s  {ratio:>7.1} x  {:>6.1}  {:>6.1}  {:>8.1}  {:>6.1} s  {}",
+            self.wall(),
+            at(50),
+            at(99),
+            per(self.spent.writes),
+            per(self.spent.reads),
+            per(self.spent.bytes) / 1024.0,
+            self.cpu.as_secs_f64(),
+            self.spent.troubles(),
+        );
+    }
+}
+
+struct Line;
+
+impl Line {
+    fn head() -> String {
+        format!(
+            "{:>5}  {:28}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}  {:>6}  {:>8}  {:>8}  answers that were no",
+            "hosts", "claims", "last", "p50", "p99", "of limit", "writes", "reads", "KiB", "CPU"
+        )
+    }
+}
+
+/// What is under way, for whoever waits.
+fn progress(begun: Instant, what: &str) {
+    eprintln!("    {:>4} s  {what}", begun.elapsed().as_secs());
+}
