@@ -11,6 +11,7 @@ pub mod list;
 pub mod random;
 pub mod rights;
 pub mod task;
+pub(crate) mod troubles;
 pub mod watched;
 
 pub use watched::{Change, Link, Watched};

@@ -20,7 +20,8 @@ mod reading;
 mod tests;
 mod told;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
@@ -29,13 +30,14 @@ use kube::Client;
 use kube::api::{Api, ListParams};
 
 use crate::api::error::words;
+use crate::api::troubles::Troubles;
 use crate::api::{Link, Watched};
 use crate::events::Events;
 use crate::health::Health;
 use crate::telemetry::warn;
 use known::{Known, Work};
 
-/// How long to wait after a pass that failed: the API is away, or too much was going on.
+/// How long to wait where others wrote first, or what is known is not current.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// Leads until dropped: whoever holds the Lease runs this.
@@ -58,6 +60,8 @@ struct Lead {
     known: Arc<Known>,
     watches: Watches,
     events: Events,
+    /// What is being tried again, by what it is.
+    troubles: Mutex<BTreeMap<String, Troubles>>,
 }
 
 /// Kept for as long as they are to go on.
@@ -107,7 +111,7 @@ impl Lead {
         let watches = Watches::start(&client, &known);
         watches.started().await;
         known.begin();
-        Self { events: told::events(client.clone()), client, known, watches }
+        Self { events: told::events(client.clone()), client, known, watches, troubles: Mutex::default() }
     }
 
     async fn run(&self, health: &Health) {
@@ -131,34 +135,37 @@ impl Lead {
         if pools.len() > 1
             && let Err(error) = self.serve_together(pools.clone()).await
         {
-            tell("answers", &error);
+            // Whom it is about is met again by each pool's own look.
+            warn(&format!("answers of several pools: {}; trying again", words(&error)));
         }
         futures_util::stream::iter(pools)
             .for_each_concurrent(4, |name| async move {
-                if let Err(error) = self.pool(&name).await {
-                    tell(&format!("pool {name}"), &error);
-                    self.known.put_off(Work::of_pool(name), AGAIN);
-                }
+                let done = self.pool(&name).await;
+                self.outcome(format!("pool {name}"), Work::of_pool(name), done);
             })
             .await;
         futures_util::stream::iter(policies)
             .for_each_concurrent(4, |name| async move {
-                if let Err(error) = self.policy(&name).await {
-                    tell(&format!("policy {name}"), &error);
-                    self.known.put_off(Work::of_policy(name), AGAIN);
-                }
+                let done = self.policy(&name).await;
+                self.outcome(format!("policy {name}"), Work::of_policy(name), done);
             })
             .await;
         for name in enactments {
-            if let Err(error) = self.finish(&name).await {
-                tell(&format!("enactment {name}"), &error);
-                self.known.put_off(Work::of_enactment(name), AGAIN);
+            let done = self.finish(&name).await;
+            self.outcome(format!("enactment {name}"), Work::of_enactment(name), done);
+        }
+    }
+
+    /// What failed is tried again, ever more slowly for as long as it fails.
+    fn outcome(&self, what: String, work: Work, done: Result<(), kube::Error>) {
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        match done {
+            Ok(()) => drop(troubles.remove(&what)),
+            Err(error) => {
+                let why = format!("{what}: {}", words(&error));
+                let wait = troubles.entry(what).or_default().again(&why);
+                self.known.put_off(work, wait);
             }
         }
     }
-}
-
-/// What went wrong and is tried again.
-fn tell(what: &str, error: &kube::Error) {
-    warn(&format!("{what}: {}; trying again", words(error)));
 }

@@ -36,6 +36,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
 use policy::claim::{ClaimKey, Host, NodeName, PolicyName, Time};
+use policy::enact::strays;
 use policy::state::{Address, AddressProtocol};
 use serde_json::Value;
 use tokio::sync::{Notify, watch};
@@ -46,7 +47,7 @@ use crate::api::{Watched, random};
 use crate::clock::{now, steady};
 use crate::health::Health;
 use crate::netlink::Observation;
-use crate::netns::Namespace;
+use crate::netns::{Identity, Namespace};
 use crate::probe::Probes;
 use crate::telemetry::{say, warn};
 use enact::Tried;
@@ -122,8 +123,12 @@ pub struct Agent {
     /// The same, to be waited on.
     stopped: watch::Sender<bool>,
     register: Option<Registration>,
-    /// Whether its Node was registered, where it is this agent's to do so: before, that there is none means nothing.
+    /// Whether its Node is registered, where it is this agent's to do so: before, nothing is known of it.
     registered: Arc<AtomicBool>,
+    /// What keeps it so.
+    kept: Option<Task>,
+    /// Whether the Node was seen to be gone.
+    retired: bool,
     /// Questions that had no answer, and when they may be asked again.
     unanswered: BTreeMap<ClaimKey, Instant>,
     /// Policies whose enactment's name is another node's, and until when they are left alone.
@@ -132,6 +137,8 @@ pub struct Agent {
     probes: Probes,
     /// Addresses that were given Berth's mark, or should have been.
     marked: BTreeSet<IpAddr>,
+    /// At which count of the kernel's changes, and of the journal's, every address was where it should be.
+    tidied: Option<(u64, u64)>,
     telling: Telling,
     _lock: Lock,
 }
@@ -229,10 +236,13 @@ impl Agent {
             stopped: watch::Sender::new(false),
             registered: Arc::new(AtomicBool::new(settings.register.is_none())),
             register: settings.register,
+            kept: None,
+            retired: false,
             unanswered: BTreeMap::new(),
             taken: BTreeMap::new(),
             probes: settings.probes,
             marked: BTreeSet::new(),
+            tidied: None,
             alone: alone::Alone::new(settings.lease_namespace),
             telling,
             _lock: lock,
@@ -255,7 +265,9 @@ impl Agent {
         if !self.recover().await {
             return Ok(());
         }
-        let _kept = self.register.take().map(|registration| self.registered(registration));
+        if let Some(registration) = self.register.take() {
+            self.kept = Some(self.registered(registration).await?);
+        }
         tokio::select! {
             () = self.objects.started() => {}
             () = tokio::time::sleep(Duration::from_secs(3)) => {}
@@ -339,18 +351,13 @@ impl Agent {
         }
     }
 
-    /// Registers the Node as soon as the API can be reached, and keeps it.
-    fn registered(&self, registration: Registration) -> Task {
+    /// Registers the Node, and keeps it.
+    async fn registered(&self, registration: Registration) -> Result<Task, NodeError> {
         let (client, name) = (self.client.clone(), self.name.to_string());
-        let registered = self.registered.clone();
-        Task::spawn(async move {
-            while let Err(error) = registration.register(&client, &name).await {
-                say(&format!("{name}: can't be registered: {}; trying again", words(&error)));
-                tokio::time::sleep(AGAIN * 4).await;
-            }
-            registered.store(true, Ordering::SeqCst);
-            Registration::keep(client, name).await;
-        })
+        let Identity { boot, namespace } = self.kernel.identity().await?;
+        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let identity = format!("{}/{boot}/{namespace}", host.trim());
+        Ok(Task::spawn(registration.keep(client, name, identity, self.registered.clone())))
     }
 
     /// Does all there is to do; when to look again, if nothing wakes it before. Where the API doesn't do its part, what was
@@ -393,6 +400,10 @@ impl Agent {
             match self.policies().await? {
                 enact::Did::Something => self.telling.did(),
                 enact::Did::Nothing { until } => {
+                    if self.tidy().await? {
+                        self.telling.did();
+                        continue;
+                    }
                     self.mark().await?;
                     let waits = [until.map(|at| left(at, steady())), wait.map(|at| left(at, now()))];
                     let waits = waits.into_iter().flatten().min();
@@ -426,6 +437,30 @@ impl Agent {
     fn addresses(&self) -> impl Iterator<Item = &Address> {
         let placed = self.observation().into_iter().flat_map(kernel::placed);
         placed.map(|(_, address)| address)
+    }
+
+    /// Takes held addresses off links where no policy has them any more. Whether there were any.
+    async fn tidy(&mut self) -> Result<bool, NodeError> {
+        let now = (self.seen.as_ref().map_or(0, |seen| seen.count), self.book.written());
+        if self.tidied == Some(now) {
+            return Ok(false);
+        }
+        let (policies, states): (BTreeSet<PolicyName>, Vec<Value>) = self.book.good().into_iter().unzip();
+        let held: BTreeSet<IpAddr> = self.host.held_by(|policy| policies.contains(policy)).collect();
+        let placed = self.observation().into_iter().flat_map(kernel::placed);
+        let ours = |address: &Address| {
+            held.contains(&address.ip) && address.protocol == Some(AddressProtocol::BERTH)
+        };
+        let pooled =
+            placed.filter(|(_, address)| ours(address)).map(|(link, address)| (link.clone(), address.ip));
+        let strays = strays(&pooled.collect(), &states);
+        if strays.is_empty() {
+            self.tidied = Some(now);
+            return Ok(false);
+        }
+        self.kernel.remove_from(strays).await?;
+        self.woken.kernel();
+        Ok(true)
     }
 
     /// Marks the pooled addresses that are on a NIC without it: so they are told even when journal and API are lost.

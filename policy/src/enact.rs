@@ -6,8 +6,14 @@
 //!
 //! Cost: constant. At rest a look leads to nothing.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use serde_json::Value;
+
 use crate::claim::Time;
 use crate::rollout::Standing;
+use crate::state::IfName;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +43,34 @@ pub struct Said {
     pub generation: i64,
     pub standing: Standing,
     pub message: String,
+}
+
+/// Pooled addresses that are on a link where no policy has them any more, since one that was edited names another link, or
+/// doesn't use them. `enacted`: the states that policies came to on this host, all of them.
+///
+/// A link may be named otherwise in a document than in the kernel (by its MAC address): where no link that has an address is
+/// named with it, nothing can be told.
+pub fn strays(pooled: &BTreeSet<(IfName, IpAddr)>, enacted: &[Value]) -> BTreeSet<(IfName, IpAddr)> {
+    let named: BTreeSet<(IpAddr, &str)> = enacted.iter().flat_map(named).collect();
+    let is_stray = |(link, ip): &&(IfName, IpAddr)| {
+        let mut names = named.iter().filter(|(other, _)| other == ip).map(|(_, name)| *name).peekable();
+        let unused = names.peek().is_none();
+        let elsewhere =
+            names.any(|name| pooled.iter().any(|(link, other)| other == ip && link.as_str() == name));
+        unused || (elsewhere && !named.contains(&(*ip, link.as_str())))
+    };
+    pooled.iter().filter(is_stray).cloned().collect()
+}
+
+/// Every address of a state, with the name of its interface.
+fn named(state: &Value) -> impl Iterator<Item = (IpAddr, &str)> {
+    let interfaces = state["interfaces"].as_array().into_iter().flatten();
+    interfaces.flat_map(|interface| {
+        let name = interface["name"].as_str().unwrap_or_default();
+        let lists = ["ipv4", "ipv6"].into_iter().filter_map(|family| interface[family]["address"].as_array());
+        let ip = |address: &Value| address["ip"].as_str()?.parse().ok();
+        lists.flatten().filter_map(ip).map(move |ip| (ip, name))
+    })
 }
 
 /// All that is looked at.

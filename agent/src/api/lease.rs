@@ -8,7 +8,7 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, OwnerReference};
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
@@ -31,6 +31,8 @@ pub struct Election {
     seen: Option<(Option<String>, Instant)>,
     /// What was last said to be wrong.
     complained: String,
+    /// What the Lease goes with, if anything.
+    owner: Option<OwnerReference>,
 }
 
 impl Election {
@@ -41,6 +43,7 @@ impl Election {
             identity: identity.to_owned(),
             seen: None,
             complained: String::new(),
+            owner: None,
         }
     }
 
@@ -73,14 +76,16 @@ impl Election {
         }
     }
 
-    /// Takes it and renews it, whatever happens, until dropped: of something that is nobody else's.
-    pub async fn hold(mut self) {
-        loop {
-            if let Err(error) = self.take().await {
-                self.complain(&error);
-            }
-            tokio::time::sleep(RENEW).await;
-        }
+    /// Takes or renews a Lease that should be nobody else's; else who has it. One that has run out by both clocks is free at
+    /// once: whoever had it is more likely off than back.
+    pub async fn claim(&mut self) -> Result<Result<(), String>, kube::Error> {
+        let had = |own: &mut Self, lease: &Lease| !is_fresh(lease) || own.has_run_out(lease);
+        self.take_if_free(had).await
+    }
+
+    /// From now on the Lease goes with this owner.
+    pub fn owned_by(&mut self, owner: OwnerReference) {
+        self.owner = Some(owner);
     }
 
     /// Lets go, so that the next need not wait.
@@ -112,22 +117,41 @@ impl Election {
 
     /// Takes the Lease, or renews it, if nobody else has it.
     async fn take(&mut self) -> Result<bool, kube::Error> {
+        Ok(self.take_if_free(Self::has_run_out).await?.is_ok())
+    }
+
+    /// The same; if not, who has it. `free`: whether one that is another's counts no more.
+    async fn take_if_free(
+        &mut self,
+        free: impl Fn(&mut Self, &Lease) -> bool,
+    ) -> Result<Result<(), String>, kube::Error> {
         let now = MicroTime(Timestamp::now());
-        let Some(lease) = optional(self.api.get(&self.name).await)? else {
-            let made = Lease {
-                metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
-                spec: Some(self.spec(&LeaseSpec::default(), now)),
-            };
-            return taken(self.api.create(&PostParams::default(), &made).await);
+        let written = match optional(self.api.get(&self.name).await)? {
+            None => {
+                let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+                let spec = Some(self.spec(&LeaseSpec::default(), now));
+                let made = self.owned(Lease { metadata, spec });
+                self.api.create(&PostParams::default(), &made).await
+            }
+            Some(lease) => {
+                if let Some(other) = holder(&lease).filter(|holder| *holder != self.identity)
+                    && !free(self, &lease)
+                {
+                    return Ok(Err(other.to_owned()));
+                }
+                let spec = Some(self.spec(&lease.spec.clone().unwrap_or_default(), now));
+                let renewed = self.owned(Lease { spec, ..lease });
+                self.api.replace(&self.name, &PostParams::default(), &renewed).await
+            }
         };
-        let other = holder(&lease).is_some_and(|holder| holder != self.identity);
-        if other && !self.has_run_out(&lease) {
-            return Ok(false);
+        taken(written)
+    }
+
+    fn owned(&self, mut lease: Lease) -> Lease {
+        if let Some(owner) = &self.owner {
+            lease.metadata.owner_references = Some(vec![owner.clone()]);
         }
-        let spec = self.spec(&lease.spec.clone().unwrap_or_default(), now);
-        taken(
-            self.api.replace(&self.name, &PostParams::default(), &Lease { spec: Some(spec), ..lease }).await,
-        )
+        lease
     }
 
     fn has_run_out(&mut self, lease: &Lease) -> bool {
@@ -168,12 +192,13 @@ fn holder(lease: &Lease) -> Option<&str> {
     lease.spec.as_ref()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-fn taken(written: Result<Lease, kube::Error>) -> Result<bool, kube::Error> {
+fn taken(written: Result<Lease, kube::Error>) -> Result<Result<(), String>, kube::Error> {
     match written {
-        Ok(_) => Ok(true),
+        Ok(_) => Ok(Ok(())),
         Err(error) => match trouble(&error) {
-            // Another was quicker.
-            Trouble::Conflict | Trouble::Exists | Trouble::NotFound => Ok(false),
+            Trouble::Conflict | Trouble::Exists | Trouble::NotFound => {
+                Ok(Err("somebody who was quicker".to_owned()))
+            }
             _ => Err(error),
         },
     }
@@ -207,6 +232,22 @@ mod tests {
         assert!(!is_fresh(&one.api.get("berth-controller").await.unwrap()));
         assert!(other.take().await.unwrap());
         assert!(!one.take().await.unwrap());
+    }
+
+    /// Of what should be nobody else's, whoever has it is named; what has run out is free at once.
+    #[tokio::test]
+    async fn who_has_what_should_be_ours_is_named() {
+        let server = embedded::Api::in_memory();
+        let client = server.client();
+        let (mut one, mut other) = (election(&client, "one"), election(&client, "other"));
+        assert_eq!(one.claim().await.unwrap(), Ok(()));
+        assert_eq!(other.claim().await.unwrap(), Err("one".to_owned()));
+        assert_eq!(one.claim().await.unwrap(), Ok(()));
+        let mut lease = one.api.get("berth-controller").await.unwrap();
+        lease.spec.as_mut().unwrap().renew_time = Some(MicroTime(Timestamp::from_second(0).unwrap()));
+        one.api.replace("berth-controller", &PostParams::default(), &lease).await.unwrap();
+        assert_eq!(other.claim().await.unwrap(), Ok(()));
+        assert_eq!(one.claim().await.unwrap(), Err("other".to_owned()));
     }
 
     #[tokio::test]

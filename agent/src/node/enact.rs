@@ -80,9 +80,12 @@ impl Agent {
         let uid = match self.node_seen().await {
             NodeSeen::Is(uid) => uid,
             NodeSeen::Unreachable => return self.offline().await,
-            // Nothing is this host's any more.
-            NodeSeen::Gone => return Ok(Did::Nothing { until: Some(steady() + 5) }),
+            NodeSeen::Gone => {
+                self.retire();
+                return Ok(Did::Nothing { until: Some(steady() + 5) });
+            }
         };
+        self.retired = false;
         let selected = self.selected();
         self.forget_unselected(&selected)?;
         let mut until: Option<Time> = None;
@@ -120,6 +123,15 @@ impl Agent {
             return Ok(Did::Something);
         }
         Ok(Did::Nothing { until })
+    }
+
+    /// Nothing is this host's any more: that is said once, and its Lease is left to run out.
+    fn retire(&mut self) {
+        let registers = self.kept.take().is_some();
+        if !std::mem::replace(&mut self.retired, true) {
+            let again = if registers { "; start the agent again to register it anew" } else { "" };
+            say(&format!("Node {} is gone: its pooled addresses are taken off{again}", self.name));
+        }
     }
 
     /// The API refuses what is to be written about a policy: that is said, and tried again after a while.
@@ -359,7 +371,11 @@ impl Agent {
             fields.push(("desiredState", outlook.desired.clone()));
             fields.push(("capturedStates", Value::Object(rendered.bindings.captured_states(&time))));
         }
-        self.replace_status(&one.name, fields).await
+        let written = self.replace_status(&one.name, fields).await?;
+        if written {
+            self.telling.written(one, standing, &message);
+        }
+        Ok(written)
     }
 
     async fn bring_about(

@@ -56,6 +56,8 @@ pub(super) struct Book {
     journal: Journal,
     /// Where a journal that could not be read was put.
     pub(super) damaged: Option<PathBuf>,
+    /// How often it was written since the start.
+    written: u64,
 }
 
 impl Book {
@@ -64,7 +66,7 @@ impl Book {
         let wrong = |source| JournalError::Read { path: path.clone(), source };
         let text = file::read(&path).map_err(wrong)?;
         let empty = Journal { form: FORM, node: node.to_owned(), ..Journal::default() };
-        let fresh = |damaged| Self { path: path.clone(), journal: empty.clone(), damaged };
+        let fresh = |damaged| Self { path: path.clone(), journal: empty.clone(), damaged, written: 0 };
         if text.is_empty() {
             return Ok(fresh(None));
         }
@@ -76,13 +78,18 @@ impl Book {
             Ok(journal) if journal.node != node => {
                 Err(JournalError::Another { path, found: journal.node, node: node.to_owned() })
             }
-            Ok(journal) => Ok(Self { path, journal, damaged: None }),
+            Ok(journal) => Ok(Self { path, journal, damaged: None, written: 0 }),
             Err(_) => {
                 let aside = path.with_extension(format!("damaged-{}", std::process::id()));
                 std::fs::rename(&path, &aside).map_err(wrong)?;
                 Ok(fresh(Some(aside)))
             }
         }
+    }
+
+    /// Grows with every change.
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
     pub(super) fn claims(&self) -> BTreeMap<ClaimKey, Record> {
@@ -148,6 +155,7 @@ impl Book {
         let text = serde_json::to_string(&next).map_err(|error| wrong(error.into()))?;
         file::replace_with_mode(&self.path, &text, 0o600).map_err(wrong)?;
         self.journal = next;
+        self.written += 1;
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use policy::plan::{Plan, Step};
 use policy::state::{Address, AddressProtocol, IfName};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use crate::api::error::whole;
@@ -25,6 +25,9 @@ use crate::telemetry::{say, warn};
 use crate::transaction::{self, ApplyError, Event, Manner};
 
 type Job = Box<dyn FnOnce(&mut Live) + Send>;
+
+/// Every change is verified.
+const MANNER: Manner = Manner { verify: true, patience: Duration::from_secs(10) };
 
 /// How long the listener waits before it looks whether anybody still wants to hear.
 const LISTEN: Duration = Duration::from_secs(60);
@@ -111,6 +114,11 @@ impl Kernel {
         self.ask(|live| Ok(live.observe()?)).await
     }
 
+    /// Which namespace of which boot this is.
+    pub(super) async fn identity(&self) -> Result<Identity, HostError> {
+        self.ask(|_| Ok(Identity::here()?)).await
+    }
+
     /// Brings about a document, or leaves the host as it was; also where something that worked no longer does.
     pub(super) async fn apply(
         &self,
@@ -122,7 +130,6 @@ impl Kernel {
         let checkpoint_dir = self.checkpoint_dir.clone();
         self.ask(move |live| {
             let store = Store::lock(&checkpoint_dir, Identity::here()?).map_err(ApplyError::from)?;
-            let manner = Manner { verify: true, patience: Duration::from_secs(10) };
             let mut watch = Watch::new(probes, &api);
             let mut stages = Stages::begin();
             let tell = &mut |event: Event<'_>| {
@@ -130,7 +137,7 @@ impl Kernel {
                 told(&event);
             };
             let done =
-                transaction::apply_watched(live, &store, &desired, manner, Some(&mut watch), tell, &stop);
+                transaction::apply_watched(live, &store, &desired, MANNER, Some(&mut watch), tell, &stop);
             stages.end();
             Ok(done?)
         })
@@ -148,9 +155,8 @@ impl Kernel {
         let checkpoint_dir = self.checkpoint_dir.clone();
         self.ask(move |live| {
             let store = Store::lock(&checkpoint_dir, Identity::here()?).map_err(ApplyError::from)?;
-            let manner = Manner { verify: true, patience: Duration::from_secs(10) };
-            let nothing = serde_json::json!({});
-            transaction::apply(live, &store, &nothing, manner, &mut |event| told(&event), &|| false)?;
+            let nothing = json!({});
+            transaction::apply(live, &store, &nothing, MANNER, &mut |event| told(&event), &|| false)?;
             Ok(())
         })
         .await
@@ -174,14 +180,36 @@ impl Kernel {
         .await
     }
 
-    /// Takes these addresses off whatever link has them.
+    /// Takes these addresses off whatever link has them, and leaves all else as it is.
     pub(super) async fn remove(&self, ips: BTreeSet<IpAddr>) -> Result<(), HostError> {
+        self.take_off(move |_, address| ips.contains(&address.ip)).await
+    }
+
+    /// Takes addresses off these links alone.
+    pub(super) async fn remove_from(&self, strays: BTreeSet<(IfName, IpAddr)>) -> Result<(), HostError> {
+        self.take_off(move |link, address| strays.contains(&(link.clone(), address.ip))).await
+    }
+
+    /// By a plan, which knows what the kernel takes along with an address (secondaries, and routes with them) and puts it
+    /// back. What can't be planned goes all the same: it may be another host's next.
+    async fn take_off(
+        &self,
+        off: impl Fn(&IfName, &Address) -> bool + Send + 'static,
+    ) -> Result<(), HostError> {
+        let checkpoint_dir = self.checkpoint_dir.clone();
         self.ask(move |live| {
+            let desired = without(&live.observe()?, &off);
+            if !desired.is_null() {
+                let store = Store::lock(&checkpoint_dir, Identity::here()?).map_err(ApplyError::from)?;
+                let tell = &mut |event: Event<'_>| told(&event);
+                if let Err(error) = transaction::apply(live, &store, &desired, MANNER, tell, &|| false) {
+                    warn(&format!("addresses are taken off without a plan: {}", whole(&error)));
+                }
+            }
             // One at a time: a primary may take its secondaries along.
             loop {
                 let seen = live.observe()?;
-                let Some((link, address)) = placed(&seen).find(|(_, address)| ips.contains(&address.ip))
-                else {
+                let Some((link, address)) = placed(&seen).find(|(link, address)| off(link, address)) else {
                     return Ok(());
                 };
                 let step = Step::DeleteAddress { link: link.clone(), address: address.clone() };
@@ -190,6 +218,35 @@ impl Kernel {
         })
         .await
     }
+}
+
+/// A document of the links that have such addresses, without them; nothing, where none has.
+fn without(seen: &Observation, off: &impl Fn(&IfName, &Address) -> bool) -> Value {
+    let gone: BTreeSet<(&IfName, IpAddr)> = placed(seen)
+        .filter(|(link, address)| off(link, address))
+        .map(|(link, address)| (link, address.ip))
+        .collect();
+    if gone.is_empty() {
+        return Value::Null;
+    }
+    let shown = seen.state.to_value();
+    let mut interfaces = Vec::new();
+    for link in gone.iter().map(|(link, _)| *link).collect::<BTreeSet<_>>() {
+        let all = shown["interfaces"].as_array().into_iter().flatten();
+        let Some(interface) = all.into_iter().find(|one| one["name"] == link.as_str()) else { continue };
+        let mut kept = json!({"name": interface["name"], "type": interface["type"]});
+        for family in ["ipv4", "ipv6"] {
+            let ip = |address: &Value| address["ip"].as_str().and_then(|ip| ip.parse::<IpAddr>().ok());
+            let is_gone = |address: &Value| ip(address).is_some_and(|ip| gone.contains(&(link, ip)));
+            let mut of = interface[family].clone();
+            if let Some(addresses) = of["address"].as_array_mut().filter(|all| all.iter().any(is_gone)) {
+                addresses.retain(|address| !is_gone(address));
+                kept[family] = of;
+            }
+        }
+        interfaces.push(kept);
+    }
+    json!({"interfaces": interfaces})
 }
 
 /// Says what somebody has to know who didn't ask for this change: what an earlier one left, and what became of it.

@@ -60,7 +60,8 @@ pub(super) type Readings = Mutex<BTreeMap<PolicyName, Arc<Read>>>;
 impl Agent {
     /// Is there a Node for this host, as far as the API server says? That it is gone is asked, not concluded.
     pub(super) async fn node_seen(&self) -> NodeSeen {
-        if self.objects.node.link() != Link::Current || !self.objects.are_read() {
+        let registered = self.registered.load(Ordering::SeqCst);
+        if self.objects.node.link() != Link::Current || !self.objects.are_read() || !registered {
             return NodeSeen::Unreachable;
         }
         if let Some(node) = self.objects.node.get(self.name.as_str()) {
@@ -74,8 +75,8 @@ impl Agent {
                 self.objects.node.note(node);
                 NodeSeen::Is(uid.as_str().into())
             }
-            Ok(None) if self.registered.load(Ordering::SeqCst) => NodeSeen::Gone,
-            Ok(None) | Err(_) => NodeSeen::Unreachable,
+            Ok(None) => NodeSeen::Gone,
+            Err(_) => NodeSeen::Unreachable,
         }
     }
 

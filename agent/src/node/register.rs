@@ -1,21 +1,28 @@
 //! A host without a kubelet registers its own Node and keeps it: Ready, by a Lease.
 //!
 //! Registered at the agent's start. A Node that is deleted while its agent runs is an administrator's word that this host
-//! is retired: its addresses come off, and it is not made anew before the agent is started again. Cost: one write of
-//! the Lease every few seconds.
+//! is retired: its addresses come off, and it is not made anew before the agent is started again.
+//!
+//! The Lease also tells two hosts apart that were given one name: whoever finds it in another's hands does nothing until it
+//! has run out, and says so. Otherwise the second, which has no journal, would be given what the first one holds.
+//! Cost: one read and one write of the Lease every few seconds.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crds::names::annotation::SELF_REGISTERED;
 use crds::names::lease::NODES_NAMESPACE;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::jiff::Timestamp;
-use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::{Client, Resource, ResourceExt};
 use serde_json::json;
 
-use crate::api::error::{Trouble, optional, trouble};
-use crate::api::lease::Election;
+use crate::api::error::{Trouble, optional, trouble, words};
+use crate::api::lease::{Election, RENEW};
+use crate::api::troubles::Troubles;
 use crate::fault;
 
 /// A Node to be registered.
@@ -25,9 +32,67 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Makes the Node where there is none, gives it its labels, and says that it is Ready.
-    pub(super) async fn register(&self, client: &Client, name: &str) -> Result<(), kube::Error> {
+    /// Registers the Node as soon as the API can be reached and nobody else has its name, and keeps it until dropped.
+    /// `identity` is this host's own; `registered` says whether the Node is this host's now.
+    pub(super) async fn keep(
+        self,
+        client: Client,
+        name: String,
+        identity: String,
+        registered: Arc<AtomicBool>,
+    ) {
+        let mut election = Election::new(&client, NODES_NAMESPACE, &name, &identity);
+        let mut troubles = Troubles::default();
+        loop {
+            let wait = match self.renew(&client, &name, &mut election, &registered).await {
+                Ok(Ok(())) => {
+                    troubles.over();
+                    RENEW
+                }
+                Ok(Err(holder)) => {
+                    registered.store(false, Ordering::SeqCst);
+                    troubles.say(&format!(
+                        "node {name} is another host's, {holder}: nothing is done here while that one keeps its Lease; \
+                         give one of the two another --node"
+                    ));
+                    RENEW / 2
+                }
+                Err(error) => troubles.again(&format!("{name}: can't be registered: {}", words(&error))),
+            };
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Takes or renews the Lease, and registers the Node if it isn't yet; else who has it.
+    async fn renew(
+        &self,
+        client: &Client,
+        name: &str,
+        election: &mut Election,
+        registered: &AtomicBool,
+    ) -> Result<Result<(), String>, kube::Error> {
+        let is_registered = registered.load(Ordering::SeqCst);
+        // A kubelet's Node has a Lease that is the kubelet's.
         let nodes: Api<Node> = Api::all(client.clone());
+        if !is_registered && optional(nodes.get(name).await)?.is_some_and(|node| !is_own(&node)) {
+            registered.store(true, Ordering::SeqCst);
+            return std::future::pending().await;
+        }
+        if let Err(holder) = election.claim().await? {
+            return Ok(Err(holder));
+        }
+        if !is_registered {
+            let node = self.register(&nodes, name).await?;
+            if let Some(owner) = node.controller_owner_ref(&()).filter(|_| is_own(&node)) {
+                election.owned_by(OwnerReference { controller: None, ..owner });
+            }
+            registered.store(true, Ordering::SeqCst);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Makes the Node where there is none, gives it its labels, and says that it is Ready.
+    async fn register(&self, nodes: &Api<Node>, name: &str) -> Result<Node, kube::Error> {
         let mut labels = self.labels.clone();
         labels.insert("kubernetes.io/hostname".to_owned(), name.to_owned());
         if optional(nodes.get(name).await)?.is_none() {
@@ -42,9 +107,8 @@ impl Registration {
         fault::point("node-made");
         // A kubelet's Node keeps its own labels and readiness.
         let node = nodes.get(name).await?;
-        let own = node.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(SELF_REGISTERED));
-        if !own {
-            return Ok(());
+        if !is_own(&node) {
+            return Ok(node);
         }
         let labels = json!({"metadata": {"labels": labels}});
         nodes.patch(name, &PatchParams::default(), &Patch::Merge(labels)).await?;
@@ -62,12 +126,10 @@ impl Registration {
                 "lastHeartbeatTime": now, "lastTransitionTime": now,
             }],
         }});
-        nodes.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await?;
-        Ok(())
+        nodes.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await
     }
+}
 
-    /// Keeps the Node's Lease for as long as it is not dropped.
-    pub(super) async fn keep(client: Client, name: String) {
-        Election::new(&client, NODES_NAMESPACE, &name, &name).hold().await;
-    }
+fn is_own(node: &Node) -> bool {
+    node.annotations().contains_key(SELF_REGISTERED)
 }

@@ -17,7 +17,7 @@ use super::look::Selected;
 use crate::events::{Events, Source};
 use crate::health::Health;
 use crate::metrics;
-use crate::telemetry::{debug, say};
+use crate::telemetry::{debug, say, warn};
 
 /// Reason of the Event on a policy whose work was undone by something else, and put back.
 const DRIFT_REPAIRED: &str = "DriftRepaired";
@@ -95,6 +95,18 @@ impl Telling {
             Standing::Failing => self.warning(one, EVENT_FAILED, format!("{name}: {message}")),
             Standing::Refused => self.warning(one, names::REFUSED, format!("{name}: {message}")),
             _ => {}
+        }
+    }
+
+    /// That is in its enactment now; in the log too, which is all that somebody at a host of its own has at hand.
+    pub(super) fn written(&self, one: &Selected, standing: Standing, message: &str) {
+        let (node, policy) = (&self.node, &one.name);
+        match standing {
+            Standing::Available => say(&format!("{node}: policy {policy}: {message}")),
+            Standing::Failing | Standing::Retrying | Standing::Refused | Standing::Aborted => {
+                warn(&format!("{node}: policy {policy}: {message}"));
+            }
+            Standing::Unknown | Standing::Waiting | Standing::Pending | Standing::Progressing => {}
         }
     }
 

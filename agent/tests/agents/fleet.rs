@@ -112,9 +112,14 @@ impl Fleet {
         if !self.is_away {
             self.enlist(host).await;
         }
-        let machine = self.machines.get(host).expect("the host");
-        let state = self.path(&format!("state-{host}"));
-        let args = ["agent", "--node", host, "--netns", &machine.netns, "--state-dir", &state];
+        self.agent_on(host, host, log, fault)
+    }
+
+    /// The same for a node of this name on another machine.
+    pub(crate) fn agent_on(&self, host: &str, machine: &str, log: &str, fault: Option<&str>) -> Process {
+        let netns = &self.machines.get(machine).expect("the machine").netns;
+        let state = self.path(&format!("state-{machine}"));
+        let args = ["agent", "--node", host, "--netns", netns, "--state-dir", &state];
         let mut args: Vec<String> = args.map(str::to_owned).to_vec();
         args.extend(self.connect_agent(host));
         if self.health {

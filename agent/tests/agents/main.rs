@@ -174,6 +174,9 @@ suite! {
             a_policy_counts_its_nodes
             what_cannot_be_applied_is_retried_and_the_rest_gives_up
             policies_are_applied_in_the_order_of_their_names;
+        story:
+            r30_what_else_is_on_the_card_stays
+            an_edited_policy_takes_its_address_along;
         told:
             drift_and_pools_that_run_out_are_told
             a_policy_that_fails_is_told

@@ -75,6 +75,37 @@ pub(crate) async fn a_second_agent_for_one_host_ends_at_once(on: On) {
     assert_eq!(before.kernels["a"].len(), 1);
 }
 
+/// R22: a machine that was given another's name: it is told so, has nothing, and leaves the other in peace. When that one is
+/// off for good, the name is its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r22_a_second_machine_of_one_name_does_nothing() {
+    let mut fleet = Fleet::new(On::Embedded).await;
+    fleet.controller("controller", None).await;
+    fleet.host("a", 1).await;
+    fleet.pool("pool", pool()).await;
+    fleet.policy("one", one_address("pool")).await;
+    fleet.until_standing(&["a"], "one", "Available").await;
+    let before = fleet.agree().await;
+    let version = |world: &World| world.enactment("a", "one")["metadata"]["resourceVersion"].clone();
+    fleet.machine("twin", 1);
+    let _second = fleet.agent_on("a", "twin", "second", None);
+    let begun = Instant::now();
+    while !fleet.log("second").contains("node a is another host's") {
+        assert!(begun.elapsed() < PATIENCE, "it never says so: {}", fleet.log("second"));
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    fleet.machines["a"].power_cut();
+    let had = before.held("pool", "a").expect("an address");
+    fleet.until_on("a", "eth0", "put back", |on| on == [had.clone()]).await;
+    assert!(fleet.machines["twin"].all_addresses().is_empty());
+    let after = fleet.until("seen", |_| true).await;
+    assert_eq!(version(&after), version(&before), "nobody writes");
+    // The first is gone, with its card.
+    fleet.kill_agent("a");
+    fleet.machines["a"].power_cut();
+    fleet.until_on("twin", "eth0", "the new one's", |on| on == [had.clone()]).await;
+}
+
 /// An address that the kernel looks for on the wire before it is used: that takes a second or two.
 fn slow(ip: &str, most: &Value) -> Value {
     json!({"maxUnavailable": most, "desiredState": {"interfaces": [{"name": "eth0", "type": "veth", "state": "up",

@@ -176,3 +176,46 @@ fn the_usual_port_may_be_anothers() {
         assert_eq!(controller.end().0, Some(0));
     }
 }
+
+/// A host on its own has nobody to ask but its log: what fails is said there, with the reason, once; and what works.
+#[test]
+fn what_becomes_of_a_policy_is_in_the_log() {
+    let (folder, host) = (Folder::new(), Host::new());
+    let at = folder.path();
+    fs::create_dir(at.join("manifests")).expect("a folder");
+    let policy = |name: &str, spec: &str| {
+        format!(
+            "---\napiVersion: nmstate.io/v1\nkind: NodeNetworkConfigurationPolicy\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+        )
+    };
+    let all = [
+        policy(
+            "a-unmatched",
+            "{capture: {nic: 'interfaces.name == \"eth9\"'}, desiredState: {interfaces: []}}",
+        ),
+        policy("b-unknown", "{capture: {a: ippool.nowhere.allocate}, desiredState: {interfaces: []}}"),
+        policy("c-good", "{desiredState: {interfaces: [{name: eth0, type: veth, state: up}]}}"),
+    ];
+    fs::write(at.join("manifests/all.yaml"), all.concat()).expect("written");
+    let arguments = ["agent", "--standalone=manifests", "--state-dir=state", "--node=node01"];
+    let netns = format!("--netns={}", host.netns);
+    let mut berth = Berth::start(at, &[&arguments[..], &[&netns]].concat());
+    let words = [
+        ("policy a-unmatched: ", "eth9"),
+        ("policy b-unknown: ", "no pool named nowhere"),
+        ("policy c-good: ", "successfully reconciled"),
+    ];
+    // In whatever order.
+    while !words
+        .iter()
+        .all(|(policy, why)| berth.said.iter().any(|line| line.contains(policy) && line.contains(why)))
+    {
+        berth.until_says("policy ");
+    }
+    berth.signal(Signal::SIGTERM);
+    let (code, lines) = berth.end();
+    assert_eq!(code, Some(0), "{lines:#?}");
+    for (policy, _) in words {
+        assert_eq!(lines.iter().filter(|line| line.contains(policy)).count(), 1, "{policy}: {lines:#?}");
+    }
+}

@@ -125,7 +125,16 @@ impl Host {
 
     /// What is held, and so belongs on the NIC.
     pub fn held(&self) -> impl Iterator<Item = IpAddr> + '_ {
-        let leases = self.journal.values().filter_map(|record| match &record.phase {
+        self.held_by(|_| true)
+    }
+
+    /// The same, as far as it is for these policies.
+    pub fn held_by<'a>(
+        &'a self,
+        counts: impl Fn(&PolicyName) -> bool + 'a,
+    ) -> impl Iterator<Item = IpAddr> + 'a {
+        let own = self.journal.iter().filter(move |(key, _)| counts(&key.policy));
+        let leases = own.filter_map(|(_, record)| match &record.phase {
             Phase::Holding(lease) => Some(lease),
             Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,
         });

@@ -1,7 +1,13 @@
 //! Every row of what a host does about a policy.
 
-use super::{Next, Prospect, Retries, Said, View, next};
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use serde_json::json;
+
+use super::{Next, Prospect, Retries, Said, View, next, strays};
 use crate::rollout::Standing;
+use crate::state::IfName;
 
 const MET: Prospect = Prospect::Rendered { met: true, said: true };
 const UNMET: Prospect = Prospect::Rendered { met: false, said: true };
@@ -142,4 +148,22 @@ fn retries_double_up_to_the_longest_and_end() {
     assert_eq!(waits, [Some(1), Some(2), Some(4), Some(8), None, None]);
     let many = Retries { most: 100, ..Retries::default() };
     assert_eq!((many.after(6), many.after(99)), (Some(30), Some(30)));
+}
+
+/// An address that a policy uses elsewhere by now, or nowhere, is a stray; one whose link can't be told by its name is not.
+#[test]
+fn strays_are_where_no_policy_has_them() {
+    let at = |link: &str, ip: &str| (IfName::new(link).unwrap(), ip.parse::<IpAddr>().unwrap());
+    let pooled = BTreeSet::from([
+        at("eth0", "10.0.0.1"),
+        at("eth1", "10.0.0.1"),
+        at("eth0", "10.0.0.2"),
+        at("eth2", "fd00::1"),
+        at("eth0", "10.0.0.9"),
+    ]);
+    let on = |name: &str, family: &str, ip: &str| json!({"interfaces": [{"name": name, family: {"address": [{"ip": ip}]}}]});
+    let enacted =
+        [on("eth1", "ipv4", "10.0.0.1"), on("eth0", "ipv4", "10.0.0.2"), on("by-its-mac", "ipv6", "fd00::1")];
+    assert_eq!(strays(&pooled, &enacted), BTreeSet::from([at("eth0", "10.0.0.1"), at("eth0", "10.0.0.9")]));
+    assert_eq!(strays(&BTreeSet::new(), &enacted), BTreeSet::new());
 }

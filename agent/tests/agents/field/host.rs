@@ -89,6 +89,10 @@ impl Host {
         run(Command::new("ip").args(["-n", &self.netns]).args(line.split_whitespace()))
     }
 
+    pub(crate) fn sysctl(&self, setting: &str) {
+        run(Command::new("ip").args(["netns", "exec", &self.netns, "sysctl", "-qw", setting]));
+    }
+
     /// IPv4 addresses of a card, with their prefixes.
     pub(crate) fn addresses(&self, card: &str) -> Vec<String> {
         let text = self.ip(&format!("-j -4 addr show dev {card}"));
