@@ -63,7 +63,8 @@ impl Telling {
     pub(super) fn passed(&mut self, ready: bool) {
         if let Some((since, did)) = self.pass.take() {
             let took = since.elapsed().as_millis();
-            say(&format!("{}: the pass is over: {did} things done in {took} ms", self.node));
+            let things = if did == 1 { "thing" } else { "things" };
+            say(&format!("{}: the pass is over: {did} {things} done in {took} ms", self.node));
         }
         self.health.passed(ready);
     }

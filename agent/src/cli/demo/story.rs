@@ -136,7 +136,10 @@ impl<'a> Stage<'a> {
                 "traffic-1",
                 json!({"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.10", "exclude": ["10.10.10.4", "10.10.10.7"]}),
             ),
-            ("traffic-2", json!({"cidr": "10.10.20.0/24", "start": "10.10.20.1", "end": "10.10.20.100"})),
+            (
+                "traffic-2",
+                json!({"cidr": "10.10.11.0/24", "start": "10.10.11.1", "end": "10.10.11.10", "exclude": ["10.10.11.4", "10.10.11.7"]}),
+            ),
         ] {
             let pool = json!({"metadata": {"name": name}, "spec": {"range": range, "quarantine": "3s"}});
             pools.create(&PostParams::default(), &serde_json::from_value(pool)?).await?;
