@@ -246,6 +246,19 @@ impl Field {
         api.delete(name, &DeleteParams::default()).await.expect("it goes");
     }
 
+    /// An enactment that somebody wrote by hand, with these claims.
+    pub(crate) async fn copy_enactment(&self, node: &str, policy: &str, claims: Value) {
+        let uid = self.api::<Node>().get(node).await.expect("a Node").metadata.uid.expect("a UID");
+        let metadata =
+            agent::records::enactment::metadata(&node.into(), &uid.as_str().into(), &policy.into());
+        let metadata = metadata.expect("a name");
+        self.create::<NodeNetworkConfigurationEnactment>(json!({"metadata": metadata})).await;
+        let patch = Patch::Merge(json!({"status": {"ippool": claims}}));
+        let name = crds::names::enactment_name(node, policy);
+        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        api.patch_status(&name, &PatchParams::default(), &patch).await.expect("it is taken");
+    }
+
     /// A namespace with so many cards, a Node that is Ready, and an agent.
     pub(crate) async fn host(&self, name: &str, cards: usize) -> Host {
         let mut host = self.machine(name, cards);

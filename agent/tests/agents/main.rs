@@ -161,6 +161,7 @@ suite! {
             r19_the_prefix_length_is_the_ranges
             r59_a_pool_that_gives_says_how_its_ledger_is_written
             r33_r97_r99_a_pool_made_anew_takes_back_what_it_has
+            r100_of_two_claims_to_one_address_the_holders_counts
             r101_r104_a_range_more_serves_who_waits;
         report:
             a_report_follows_its_host

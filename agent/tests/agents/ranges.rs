@@ -1,5 +1,6 @@
 //! Ranges that hosts are given of: larger ones, new ones, and none.
 
+use crds::names::annotation::RESET_POOL;
 use serde_json::{Value, json};
 
 use crate::field::{Field, one_address};
@@ -71,6 +72,35 @@ pub(crate) async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) 
     assert_eq!(outside.type_.as_deref(), Some("Warning"));
     let message = outside.message.unwrap_or_default();
     assert!(message.starts_with("10.10.10.2: held, but in no range of this pool"), "{message}");
+}
+
+/// R100: an enactment claims what another host holds (copied by hand, say). Whoever holds it keeps it when the ledger is put
+/// together anew, and that there were two is told.
+pub(crate) async fn r100_of_two_claims_to_one_address_the_holders_counts(on: On) {
+    let field = Field::new(on).await;
+    field.pool("traffic-1", json!({"range": {"cidr": "10.10.10.0/24"}})).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    let own = field.until_standing(&host, "one", "Available").await;
+    let had = host.addresses("eth0");
+    let ip = had[0].split('/').next().expect("an address");
+    // No policy of this name: nothing is asked for, and nobody lets go.
+    field.make_node("node02", "True").await;
+    let mut claims = own["status"]["ippool"].clone();
+    claims["traffic-1"]["requests"]["address"]["id"] = json!("copied");
+    claims["traffic-1"]["requests"]["address"].as_object_mut().expect("a request").remove("holds");
+    claims["traffic-1"]["grants"]["address"]["id"] = json!("copied");
+    field.copy_enactment("node02", "copied", claims).await;
+    field.annotate_pool("traffic-1", RESET_POOL, json!("traffic-1")).await;
+    let event = told(&field, POOL, "AddressHeldByAnother").await;
+    assert_eq!(event.type_.as_deref(), Some("Warning"));
+    let message = event.message.unwrap_or_default();
+    assert!(message.starts_with(&format!("{ip}: held by one host and claimed by another")), "{message}");
+    let pool = field
+        .until_pool("traffic-1", "put together", |pool| pool["metadata"]["annotations"][RESET_POOL].is_null())
+        .await;
+    assert_eq!(pool["status"]["allocations"][ip]["node"], "node01");
+    assert_eq!(host.addresses("eth0"), had);
 }
 
 /// R86, R101, R104: no range is for this host: said so, and asked on; a range is added, and nobody starts anything again.
