@@ -7,7 +7,8 @@
 //! back, ending a hold; those need a leader.
 //!
 //! Costs: nothing where a leader answers within the grace. Alone, a claim is one read of its pool, one of its enactment and
-//! two writes, and the list of all pools once a minute; a change of standing is three lists and one write of the policy.
+//! two writes, and the list of all pools once a minute. A change of standing is three lists and one write of the policy; of a
+//! host that may write its own slot only, one write where it has one, and two lists once in a while where it waits for one.
 
 mod needs;
 
@@ -15,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkState};
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use policy::claim::{self, Answer, Asked, Enactment, NodeName, NodeUid, PolicyName, PoolName};
 use policy::pool::{Barred, Pool};
-use policy::rollout::Standing;
+use policy::rollout::{Part, Standing};
 
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble, words};
@@ -41,6 +42,11 @@ const LEASE_READ: Duration = Duration::from_secs(5);
 /// How long what was read of other pools' ranges is good for.
 const POOLS_READ: Duration = Duration::from_secs(60);
 
+/// How long what was read of a policy on all nodes is good for, at least and for each node: however many there are, they don't
+/// ask all together more often than so.
+const PARTS_READ: Duration = Duration::from_secs(1);
+const PART_READ: Duration = Duration::from_millis(30);
+
 /// What one look came to.
 pub(super) enum Did {
     Something,
@@ -56,6 +62,8 @@ pub(super) struct Alone {
     /// What the rollouts were last told of this host.
     rolled: BTreeMap<PolicyName, (i64, Standing)>,
     ranges: Option<(BTreeMap<PoolName, Pool>, Instant)>,
+    /// What was last read of how policies stand on all nodes.
+    parts: BTreeMap<PolicyName, (Vec<Part>, Instant)>,
     /// Whether this host may write no more of a rollout than its own slot.
     own_slot_only: bool,
     /// Rights that are lacking, said once.
@@ -70,6 +78,7 @@ impl Alone {
             needs: Needs::default(),
             rolled: BTreeMap::new(),
             ranges: None,
+            parts: BTreeMap::new(),
             own_slot_only: false,
             lacks: BTreeSet::new(),
         }
@@ -144,6 +153,7 @@ impl Agent {
         let selected = self.selected();
         let names: BTreeSet<&PolicyName> = selected.iter().map(|one| &one.name).collect();
         self.alone.rolled.retain(|policy, _| names.contains(policy));
+        self.alone.parts.retain(|policy, _| names.contains(policy));
         for one in selected {
             let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
             let Some(status) = status.filter(|status| status.policy_uid == one.object.uid()) else {
@@ -287,11 +297,14 @@ impl Agent {
     async fn roll(&mut self, policy: &PolicyName) -> Result<Came, NodeError> {
         let Some(object) = self.objects.policies.get(policy.as_str()) else { return Ok(Came::Nothing) };
         let forbidden = |error: &kube::Error| trouble(error) == Trouble::Forbidden;
-        let mut rolled = self.roll_out(&object, policy).await;
+        let mut rolled = match self.alone.own_slot_only {
+            true => self.roll_own(&object, policy).await,
+            false => self.roll_out(&object, policy).await,
+        };
         // Where a host may not speak for all, it takes and gives back its own slot: nothing is overrun.
         if !self.alone.own_slot_only && rolled.as_ref().is_err_and(forbidden) {
             self.alone.own_slot_only = true;
-            rolled = self.roll_out(&object, policy).await;
+            rolled = self.roll_own(&object, policy).await;
         }
         let rolled = match rolled {
             Err(error) if forbidden(&error) => {
@@ -310,14 +323,65 @@ impl Agent {
         })
     }
 
-    async fn roll_out(
-        &self,
-        object: &crds::NodeNetworkConfigurationPolicy,
+    /// This host's own slot is taken, if there is one to be had, or given back. Only to take one it matters how the others
+    /// stand; and not to the second: where hundreds want one, hundreds would ask for hundreds again and again.
+    async fn roll_own(
+        &mut self,
+        object: &NodeNetworkConfigurationPolicy,
         policy: &PolicyName,
     ) -> Result<Rolled, kube::Error> {
-        let of_policy = ListParams::default().labels(&format!("{}={policy}", crds::names::label::POLICY));
+        let own = self.objects.enactments.get(&self.enactment_name(policy));
+        let Some(own) = own.and_then(|own| EnactmentKnown::of(&own)) else { return Ok(Rolled::Same) };
+        let slots = object.status.as_ref().map(|status| &status.unavailable_nodes);
+        let has_slot = slots.is_some_and(|slots| slots.contains_key(self.name.as_str()));
+        let mut parts = match (has_slot, own.part.standing) {
+            (true, _) => Vec::new(),
+            (false, Standing::Pending) => self.parts(policy).await?,
+            (false, _) => return Ok(Rolled::Same),
+        };
+        parts.retain(|part| part.node != self.name);
+        parts.push(own.part);
+        policies::write(&self.client, object, &BTreeMap::new(), &parts, By::Host(&self.name)).await
+    }
+
+    /// How a policy stands on every node, as it was read not long ago: the more there are, the longer that is.
+    async fn parts(&mut self, policy: &PolicyName) -> Result<Vec<Part>, kube::Error> {
+        if let Some((parts, at)) = self.alone.parts.get(policy)
+            && at.elapsed()
+                < PARTS_READ.max(PART_READ.saturating_mul(u32::try_from(parts.len()).unwrap_or(u32::MAX)))
+        {
+            return Ok(parts.clone());
+        }
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let nodes = api::list::metadata(&nodes, &ListParams::default()).await?;
+        let live: BTreeSet<NodeUid> =
+            nodes.iter().filter_map(|node| node.uid.as_deref()).map(NodeUid::new).collect();
+        let known = self.of_policy(policy).await?;
+        let parts: Vec<Part> = known
+            .into_iter()
+            .filter(|known| live.contains(&known.claims.node_uid))
+            .map(|known| known.part)
+            .collect();
+        self.alone.parts.insert(policy.clone(), (parts.clone(), Instant::now()));
+        Ok(parts)
+    }
+
+    /// Every enactment of a policy.
+    async fn of_policy(&self, policy: &PolicyName) -> Result<Vec<EnactmentKnown>, kube::Error> {
+        let labelled = ListParams::default().labels(&format!("{}={policy}", crds::names::label::POLICY));
         let enactments: Api<NodeNetworkConfigurationEnactment> = Api::all(self.client.clone());
-        let (enactments, _) = api::list::all(&enactments, &of_policy).await?;
+        let (enactments, _) = api::list::all(&enactments, &labelled).await?;
+        let known = enactments.into_iter().filter_map(|object| EnactmentKnown::of(&Arc::new(object)));
+        Ok(known.filter(|known| known.claims.policy == *policy).collect())
+    }
+
+    /// How far a policy has come, on all nodes.
+    async fn roll_out(
+        &self,
+        object: &NodeNetworkConfigurationPolicy,
+        policy: &PolicyName,
+    ) -> Result<Rolled, kube::Error> {
+        let known = self.of_policy(policy).await?;
         let states: Api<NodeNetworkState> = Api::all(self.client.clone());
         let reporting = api::list::metadata(&states, &ListParams::default()).await?;
         let nodes: Api<Node> = Api::all(self.client.clone());
@@ -336,15 +400,8 @@ impl Agent {
             .filter(|(name, node)| with_agent.contains(*name) && policies::selects(object, &node.labels))
             .map(|(name, node)| (name.clone(), node.ready))
             .collect();
-        let parts: Vec<_> = enactments
-            .into_iter()
-            .filter_map(|object| EnactmentKnown::of(&Arc::new(object)))
-            .filter(|known| {
-                known.claims.policy == *policy && live(&known.claims.node, &known.claims.node_uid)
-            })
-            .map(|known| known.part)
-            .collect();
-        let by = if self.alone.own_slot_only { By::Host(&self.name) } else { By::Leader };
-        policies::write(&self.client, object, &matching, &parts, by).await
+        let of_live = known.into_iter().filter(|known| live(&known.claims.node, &known.claims.node_uid));
+        let parts: Vec<Part> = of_live.map(|known| known.part).collect();
+        policies::write(&self.client, object, &matching, &parts, By::Leader).await
     }
 }
