@@ -50,11 +50,12 @@ bless: setup-tests ## Write every golden anew from what the code says now; read 
 	UPDATE_GOLDENS=1 $(CARGO) test --workspace --no-fail-fast $(LOCKED)
 
 .PHONY: bench
-bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, and (as root) kernel, agents
+bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, and (as root) kernel, agents, claims
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench kernel -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench api -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench agents -- $(BENCH)
+	$(CARGO) bench $(LOCKED) -p agent --bench claims -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p api-tests --bench api -- $(BENCH)
 
 .PHONY: soak

@@ -124,7 +124,7 @@ pub struct Agent {
     stopped: watch::Sender<bool>,
     register: Option<Registration>,
     /// Whether its Node is registered, where it is this agent's to do so: before, nothing is known of it.
-    registered: Arc<AtomicBool>,
+    registered: register::Registered,
     /// What keeps it so.
     kept: Option<Task>,
     /// Whether the Node was seen to be gone.
@@ -226,7 +226,6 @@ impl Agent {
             kernel,
             book,
             client,
-            woken,
             seen: None,
             tried: BTreeMap::new(),
             readings: look::Readings::default(),
@@ -234,7 +233,7 @@ impl Agent {
             refreshed: None,
             stopping: Arc::default(),
             stopped: watch::Sender::new(false),
-            registered: Arc::new(AtomicBool::new(settings.register.is_none())),
+            registered: register::Registered::new(settings.register.is_none(), woken.clone()),
             register: settings.register,
             kept: None,
             retired: false,
@@ -245,6 +244,7 @@ impl Agent {
             tidied: None,
             alone: alone::Alone::new(settings.lease_namespace),
             telling,
+            woken,
             _lock: lock,
         })
     }

@@ -79,8 +79,15 @@ impl Election {
     /// Takes or renews a Lease that should be nobody else's; else who has it. One that has run out by both clocks is free at
     /// once: whoever had it is more likely off than back.
     pub async fn claim(&mut self) -> Result<Result<(), String>, kube::Error> {
-        let had = |own: &mut Self, lease: &Lease| !is_fresh(lease) || own.has_run_out(lease);
-        self.take_if_free(had).await
+        let free = |own: &mut Self, lease: &Lease| !is_fresh(lease) || own.has_run_out(lease);
+        loop {
+            match self.take_if_free(free).await? {
+                Ok(()) => return Ok(Ok(())),
+                Err(Some(holder)) => return Ok(Err(holder)),
+                // Who that is is seen by looking again.
+                Err(None) => tokio::task::yield_now().await,
+            }
+        }
     }
 
     /// From now on the Lease goes with this owner.
@@ -120,11 +127,11 @@ impl Election {
         Ok(self.take_if_free(Self::has_run_out).await?.is_ok())
     }
 
-    /// The same; if not, who has it. `free`: whether one that is another's counts no more.
+    /// The same; if not, who has it, unless somebody was quicker just now. `free`: whether one that is another's counts no more.
     async fn take_if_free(
         &mut self,
         free: impl Fn(&mut Self, &Lease) -> bool,
-    ) -> Result<Result<(), String>, kube::Error> {
+    ) -> Result<Result<(), Option<String>>, kube::Error> {
         let now = MicroTime(Timestamp::now());
         let written = match optional(self.api.get(&self.name).await)? {
             None => {
@@ -137,7 +144,7 @@ impl Election {
                 if let Some(other) = holder(&lease).filter(|holder| *holder != self.identity)
                     && !free(self, &lease)
                 {
-                    return Ok(Err(other.to_owned()));
+                    return Ok(Err(Some(other.to_owned())));
                 }
                 let spec = Some(self.spec(&lease.spec.clone().unwrap_or_default(), now));
                 let renewed = self.owned(Lease { spec, ..lease });
@@ -192,13 +199,11 @@ fn holder(lease: &Lease) -> Option<&str> {
     lease.spec.as_ref()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
 
-fn taken(written: Result<Lease, kube::Error>) -> Result<Result<(), String>, kube::Error> {
+fn taken(written: Result<Lease, kube::Error>) -> Result<Result<(), Option<String>>, kube::Error> {
     match written {
         Ok(_) => Ok(Ok(())),
         Err(error) => match trouble(&error) {
-            Trouble::Conflict | Trouble::Exists | Trouble::NotFound => {
-                Ok(Err("somebody who was quicker".to_owned()))
-            }
+            Trouble::Conflict | Trouble::Exists | Trouble::NotFound => Ok(Err(None)),
             _ => Err(error),
         },
     }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -60,8 +59,7 @@ pub(super) type Readings = Mutex<BTreeMap<PolicyName, Arc<Read>>>;
 impl Agent {
     /// Is there a Node for this host, as far as the API server says? That it is gone is asked, not concluded.
     pub(super) async fn node_seen(&self) -> NodeSeen {
-        let registered = self.registered.load(Ordering::SeqCst);
-        if self.objects.node.link() != Link::Current || !self.objects.are_read() || !registered {
+        if self.objects.node.link() != Link::Current || !self.objects.are_read() || !self.registered.now() {
             return NodeSeen::Unreachable;
         }
         if let Some(node) = self.objects.node.get(self.name.as_str()) {

@@ -20,10 +20,34 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
 use serde_json::json;
 
+use super::Woken;
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::lease::{Election, RENEW};
 use crate::api::troubles::Troubles;
 use crate::fault;
+
+/// Whether the Node is registered, where it is this agent's to do so; whoever waits for that is woken.
+#[derive(Clone)]
+pub(super) struct Registered {
+    registered: Arc<AtomicBool>,
+    woken: Arc<Woken>,
+}
+
+impl Registered {
+    pub(super) fn new(registered: bool, woken: Arc<Woken>) -> Self {
+        Self { registered: Arc::new(AtomicBool::new(registered)), woken }
+    }
+
+    pub(super) fn now(&self) -> bool {
+        self.registered.load(Ordering::SeqCst)
+    }
+
+    fn is(&self, registered: bool) {
+        if self.registered.swap(registered, Ordering::SeqCst) != registered {
+            self.woken.notify.notify_one();
+        }
+    }
+}
 
 /// A Node to be registered.
 #[derive(Clone, Debug, Default)]
@@ -33,14 +57,8 @@ pub struct Registration {
 
 impl Registration {
     /// Registers the Node as soon as the API can be reached and nobody else has its name, and keeps it until dropped.
-    /// `identity` is this host's own; `registered` says whether the Node is this host's now.
-    pub(super) async fn keep(
-        self,
-        client: Client,
-        name: String,
-        identity: String,
-        registered: Arc<AtomicBool>,
-    ) {
+    /// `identity` is this host's own.
+    pub(super) async fn keep(self, client: Client, name: String, identity: String, registered: Registered) {
         let mut election = Election::new(&client, NODES_NAMESPACE, &name, &identity);
         let mut troubles = Troubles::default();
         loop {
@@ -50,7 +68,7 @@ impl Registration {
                     RENEW
                 }
                 Ok(Err(holder)) => {
-                    registered.store(false, Ordering::SeqCst);
+                    registered.is(false);
                     troubles.say(&format!(
                         "node {name} is another host's, {holder}: nothing is done here while that one keeps its Lease; \
                          give one of the two another --node"
@@ -69,13 +87,13 @@ impl Registration {
         client: &Client,
         name: &str,
         election: &mut Election,
-        registered: &AtomicBool,
+        registered: &Registered,
     ) -> Result<Result<(), String>, kube::Error> {
-        let is_registered = registered.load(Ordering::SeqCst);
+        let is_registered = registered.now();
         // A kubelet's Node has a Lease that is the kubelet's.
         let nodes: Api<Node> = Api::all(client.clone());
         if !is_registered && optional(nodes.get(name).await)?.is_some_and(|node| !is_own(&node)) {
-            registered.store(true, Ordering::SeqCst);
+            registered.is(true);
             return std::future::pending().await;
         }
         if let Err(holder) = election.claim().await? {
@@ -86,7 +104,7 @@ impl Registration {
             if let Some(owner) = node.controller_owner_ref(&()).filter(|_| is_own(&node)) {
                 election.owned_by(OwnerReference { controller: None, ..owner });
             }
-            registered.store(true, Ordering::SeqCst);
+            registered.is(true);
         }
         Ok(Ok(()))
     }
