@@ -19,9 +19,18 @@ pub(crate) struct Spent {
     pub(crate) bytes: u64,
     /// Answers other than that it is done, by their code.
     refused: BTreeMap<u16, u64>,
+    /// Requests by what they were.
+    by_kind: BTreeMap<String, u64>,
 }
 
 impl Spent {
+    /// What was asked, for each of so many claims.
+    pub(crate) fn kinds(&self, claims: usize) -> String {
+        let per = |count: u64| count as f64 / claims as f64;
+        let each = self.by_kind.iter().filter(|(_, count)| per(**count) >= 0.05);
+        each.map(|(kind, count)| format!("{kind} {:.1}", per(*count))).collect::<Vec<_>>().join(", ")
+    }
+
     pub(crate) fn troubles(&self) -> String {
         let each: Vec<String> =
             self.refused.iter().map(|(code, count)| format!("{count} × {code}")).collect();
@@ -49,9 +58,13 @@ impl Counted {
             let (client, counted) = (client.clone(), counted.clone());
             let bytes = request.body().size_hint().exact().unwrap_or_default();
             let is_read = request.method() == Method::GET;
-            counted.add(|spent| match is_read {
-                true => spent.reads += 1,
-                false => (spent.writes, spent.bytes) = (spent.writes + 1, spent.bytes + bytes),
+            let kind = kind(&request);
+            counted.add(|spent| {
+                *spent.by_kind.entry(kind).or_default() += 1;
+                match is_read {
+                    true => spent.reads += 1,
+                    false => (spent.writes, spent.bytes) = (spent.writes + 1, spent.bytes + bytes),
+                }
             });
             async move {
                 let answer = client.send(request).await?;
@@ -64,6 +77,23 @@ impl Counted {
         });
         Client::new(service, "default")
     }
+}
+
+/// The verb, the kind, and whether it is a list, a watch or of the status.
+fn kind(request: &Request<Body>) -> String {
+    let parts: Vec<&str> = request.uri().path().trim_matches('/').split('/').collect();
+    let of = parts.iter().position(|part| part.starts_with("node") || matches!(*part, "leases" | "events"));
+    let kind = of.and_then(|at| parts.get(at)).unwrap_or(&"?");
+    let verb = match request.method().as_str() {
+        "GET" if request.uri().query().is_some_and(|query| query.contains("watch=")) => "watch",
+        "GET" if of == Some(parts.len() - 1) => "list",
+        other => other,
+    };
+    let status = if parts.last() == Some(&"status") { "/status" } else { "" };
+    format!(
+        "{verb} {}{status}",
+        kind.trim_start_matches("nodenetworkconfiguration").trim_start_matches("nodenetwork")
+    )
 }
 
 /// The API server's process.

@@ -125,6 +125,7 @@ impl Measured {
             self.cpu.as_secs_f64(),
             self.spent.troubles(),
         );
+        println!("       each: {}", self.spent.kinds(self.grants.len()));
     }
 }
 

@@ -6,8 +6,7 @@
 //! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
 //! back, ending a hold; those need a leader.
 //!
-//! Costs: nothing where a leader answers within the grace. Alone, a claim is one read of its pool, one of its enactment and
-//! two writes, and the list of all pools once a minute. A change of standing is three lists and one write of the policy; of a
+//! Costs: nothing where a leader answers within the grace. Alone, a claim is one read of its pool and two writes, and the list of all pools once a minute. A change of standing is three lists and one write of the policy; of a
 //! host that may write its own slot only, one write where it has one, and two lists once in a while where it waits for one.
 
 mod needs;
@@ -92,6 +91,31 @@ impl Alone {
         if self.lacks.insert(what) {
             say(&format!("without a controller this agent would need the right to {what}: {}", words(error)));
         }
+    }
+}
+
+/// What this host asks, and what counts for it.
+struct Own {
+    enactments: Vec<Enactment>,
+    labels: BTreeMap<String, String>,
+    ready: bool,
+}
+
+impl Own {
+    /// Its requests to one pool. `fresh`: they were read after that.
+    fn asked(&self, pool: &PoolName, uid: &NodeUid, fresh: bool) -> Vec<Asked<'_>> {
+        let slots = self.enactments.iter().flat_map(|own| own.slots.keys().map(move |key| (own, key)));
+        slots
+            .filter(|(_, key)| key.pool == *pool)
+            .map(|(enactment, key)| Asked {
+                enactment,
+                key,
+                labels: &self.labels,
+                live: enactment.node_uid == *uid,
+                ready: self.ready,
+                fresh,
+            })
+            .collect()
     }
 }
 
@@ -191,38 +215,22 @@ impl Agent {
     async fn serve(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Came, NodeError> {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
         let object = optional(pools.get(name.as_str()).await)?.map(Arc::new);
-        // The enactments after the pool: what they say is later than the ledger that guards the write (rule 1).
-        let policies = self.enactments().into_values().filter(|own| own.node_uid == *uid);
-        let asking: Vec<PolicyName> = policies
-            .filter(|own| own.slots.keys().any(|key| key.pool == *name))
-            .map(|own| own.policy)
-            .collect();
-        for policy in &asking {
-            self.reread(policy).await?;
-        }
-        let own: Vec<Enactment> = self.enactments().into_values().collect();
-        let node = self.objects.node.get(self.name.as_str());
-        let labels = node.map(|node| node.labels().clone()).unwrap_or_default();
-        let slots = own.iter().flat_map(|own| own.slots.keys().map(move |key| (own, key)));
-        let asked: Vec<Asked<'_>> = slots
-            .filter(|(_, key)| key.pool == *name)
-            .map(|(enactment, key)| Asked {
-                enactment,
-                key,
-                labels: &labels,
-                live: enactment.node_uid == *uid,
-                ready: self.is_ready(),
-                fresh: true,
-            })
-            .collect();
         let Some(object) = object else {
-            let answers = claim::serve_without_pool(&asked);
+            let answers = claim::serve_without_pool(&self.own().asked(name, uid, false));
             return self.answer(name, None, &answers).await;
         };
         let Ok(pool) = records::pool::meaning(&object) else { return Ok(Came::Nothing) };
         let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Came::Nothing) };
         let barred = self.others(name).await?;
-        let served = claim::serve(&ledger, &pool, &barred, &asked, now());
+        let own = self.own();
+        let mut served = claim::serve(&ledger, &pool, &barred, &own.asked(name, uid, false), now());
+        // What takes up an old claim is read after the ledger that guards the write (rule 1).
+        if !served.reread.is_empty() {
+            for own in own.enactments.iter().filter(|own| own.slots.keys().any(|key| key.pool == *name)) {
+                self.reread(&own.policy).await?;
+            }
+            served = claim::serve(&ledger, &pool, &barred, &self.own().asked(name, uid, true), now());
+        }
         if served.went_back {
             say(&format!("{}: pool {name} knows less than this host: it needs a controller", self.name));
             return Ok(Came::Nothing);
@@ -240,6 +248,15 @@ impl Agent {
             }
         }
         self.answer(name, Some(&pool), &served.answers).await
+    }
+
+    fn own(&self) -> Own {
+        let node = self.objects.node.get(self.name.as_str());
+        Own {
+            enactments: self.enactments().into_values().collect(),
+            labels: node.map(|node| node.labels().clone()).unwrap_or_default(),
+            ready: self.is_ready(),
+        }
     }
 
     async fn answer(

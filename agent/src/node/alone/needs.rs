@@ -12,8 +12,9 @@ use crate::api::random;
 const GRACE: Duration = Duration::from_millis(200);
 /// A claim that a leader leaves without an answer for so long is the agent's own.
 pub(super) const UNSERVED: Duration = Duration::from_secs(30);
-/// The first pause after others were quicker, and the longest.
-const QUICK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
+/// The first pause after others were quicker, and the longest: as long as hundreds take, one after the other. With less they
+/// would keep the API server from serving any.
+const QUICK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
 /// The same of what depends on others, who will say so.
 const PATIENT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 
