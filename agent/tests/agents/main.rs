@@ -168,6 +168,7 @@ suite! {
             an_enactment_is_its_nodes_and_goes_with_its_policy;
         restart:
             r27_r111_a_start_without_the_api_is_from_the_journal
+            r110_a_rollback_keeps_what_is_held
             what_cannot_be_read_is_not_gone
             r27_an_api_that_does_not_answer_holds_no_repair_up
             a_second_agent_for_one_host_refuses;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::SEEDS;
 use crate::field::{Field, doubles, one_address};
@@ -24,6 +24,34 @@ pub(crate) async fn r27_a_restarted_agent_keeps_its_address(on: On) {
     host.wait_until("as it was", || host.addresses("eth0") == before).await;
     let own = field.until_standing(&host, "one", "Available").await;
     assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"], id);
+}
+
+/// R110: Berth is taken away, agent and controller: what a host has it keeps, on its card and in the ledger. Somebody takes
+/// the finalizers off and deletes enactment and pool by hand: the card keeps its address. Berth is back, and the pool: it is
+/// the same host's.
+pub(crate) async fn r110_a_rollback_keeps_what_is_held(on: On) {
+    let mut field = Field::new(on).await;
+    let pool = json!({"range": {"cidr": SEEDS}, "quarantine": "1s"});
+    field.pool("traffic-1", pool.clone()).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let before = host.addresses("eth0");
+    let ip = before[0].split('/').next().expect("an address").to_owned();
+    let holder = |pool: &Value| pool["status"]["allocations"][&ip]["node"] == "node01";
+    host.stop().await;
+    field.lose_controller().await;
+    assert_eq!(host.addresses("eth0"), before);
+    field.until_pool("traffic-1", "as it was", holder).await;
+    field.force_enactment_away(&host, "one").await;
+    field.force_pool_away("traffic-1").await;
+    assert_eq!(host.addresses("eth0"), before);
+    field.pool("traffic-1", pool).await;
+    field.find_controller();
+    field.start(&mut host).await;
+    field.until_standing(&host, "one", "Available").await;
+    field.until_pool("traffic-1", "the holder's again", holder).await;
+    assert_eq!(host.addresses("eth0"), before);
 }
 
 /// An API that nobody answers at.
