@@ -133,7 +133,9 @@ fn verb(method: &Method, target: &Target, watches: bool) -> Result<Verb, Status>
         // kube-apiserver looks for the name first where a kind comes of a CRD, and for the method elsewhere.
         Method::PUT | Method::PATCH if ours => Err(Status::bad_request("name must be provided")),
         Method::DELETE if one && !target.status => Ok(Verb::Delete),
-        Method::DELETE if !one && whole => Ok(Verb::DeleteCollection),
+        Method::DELETE if !one && whole && target.resource.deletes_collections() => {
+            Ok(Verb::DeleteCollection)
+        }
         _ => Err(Status::method_not_allowed()),
     }
 }
