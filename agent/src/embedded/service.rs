@@ -105,15 +105,16 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
 {
+    let room = call.inner.room.clone();
     match verb {
         Verb::Get => call.get(),
         Verb::List => call.list(),
         Verb::Watch => call.watch(),
-        Verb::Create => call.create(&body::read(body).await?).await,
-        Verb::Update => call.update(&body::read(body).await?).await,
-        Verb::Patch => call.patch(&body::read(body).await?).await,
-        Verb::Delete => call.delete(&body::read(body).await?).await,
-        Verb::DeleteCollection => call.delete_collection(&body::read(body).await?).await,
+        Verb::Create => call.create(&body::read(&room, body).await?).await,
+        Verb::Update => call.update(&body::read(&room, body).await?).await,
+        Verb::Patch => call.patch(&body::read(&room, body).await?).await,
+        Verb::Delete => call.delete(&body::read(&room, body).await?).await,
+        Verb::DeleteCollection => call.delete_collection(&body::read(&room, body).await?).await,
     }
 }
 
