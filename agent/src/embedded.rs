@@ -19,7 +19,7 @@ use bytes::Bytes;
 use hyper::body::Body;
 use hyper::http::{Request, Response};
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 pub mod admit;
 pub mod answer;
@@ -74,6 +74,8 @@ struct Inner {
     stopped: watch::Sender<bool>,
     /// How often a watch that wants bookmarks gets one.
     bookmarks: Duration,
+    /// What the bodies of requests that are under way may take, a permit per byte.
+    room: Arc<Semaphore>,
 }
 
 /// As kube-apiserver: a bookmark a minute.
@@ -108,7 +110,8 @@ impl Api {
 
     fn on(store: Store) -> Result<Self, OpenError> {
         let (stopped, _) = watch::channel(false);
-        let api = Self { inner: Arc::new(Inner { store, stopped, bookmarks: BOOKMARKS }) };
+        let room = Arc::new(Semaphore::new(body::ROOM));
+        let api = Self { inner: Arc::new(Inner { store, stopped, bookmarks: BOOKMARKS, room }) };
         api.begin();
         Ok(api)
     }

@@ -158,6 +158,14 @@ pub fn create(resource: &Resource, mut new: Value, now: Timestamp) -> Result<Val
 
 /// What `old` becomes when a client sends `new`. Only its status, if that is what is asked for.
 pub fn update(resource: &Resource, old: &Value, mut new: Value, status: bool) -> Result<Value, Status> {
+    // Beside the status of our kinds, metadata isn't looked at.
+    if !status || resource.ours.is_none() {
+        let causes = meta::check_going(&new["metadata"], &old["metadata"]);
+        if !causes.is_empty() {
+            let name = old["metadata"]["name"].as_str().unwrap_or_default();
+            return Err(Status::invalid(resource, name, causes));
+        }
+    }
     meta::carry(&mut new["metadata"], &old["metadata"]);
     if status {
         let mut kept = old.clone();

@@ -1,7 +1,11 @@
 //! Bodies of requests: read within a bound, and made a value, from JSON, YAML or (built-in kinds) protobuf. Keys that are given
 //! twice are told.
+//!
+//! Cost: all bodies that are under way share [`ROOM`]; who finds no room is told to come again.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -10,6 +14,7 @@ use hyper::body::Body;
 use hyper::http::{HeaderMap, StatusCode, header};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::admit;
 use super::resource::Resource;
@@ -22,6 +27,10 @@ mod tests;
 /// As kube-apiserver: what etcd takes, twice.
 pub(super) const LARGEST: usize = 3 << 20;
 
+/// What all bodies may take at once, from their first byte until their request is answered: twenty of the largest, or those
+/// of a thousand hosts that all report at the same time. Without it 250 streams of one connection were 750 MiB.
+pub(super) const ROOM: usize = 64 << 20;
+
 /// Of a body that is too large so much more is taken and forgotten: a client hears no answer while it still sends into a
 /// connection that is closed on it.
 const FORGOTTEN: usize = 16 << 20;
@@ -29,14 +38,28 @@ const FORGOTTEN: usize = 16 << 20;
 /// How long a client may take to send a body: as kube-apiserver, which gives a request a minute.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Reads a body to its end.
-pub(super) async fn read<B>(body: B) -> Result<Bytes, Status>
+/// A body, and the room that it takes until it is dropped.
+pub(super) struct Held {
+    text: Bytes,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Deref for Held {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// Reads a body to its end, within `room`, which has a permit per byte.
+pub(super) async fn read<B>(room: &Arc<Semaphore>, body: B) -> Result<Held, Status>
 where
     B: Body<Data = Bytes>,
     B::Error: fmt::Display,
 {
     let late = |_| Status::timeout("the body of the request did not come to its end in time");
-    tokio::time::timeout(PATIENCE, read_all(body)).await.map_err(late)?
+    tokio::time::timeout(PATIENCE, read_all(room, body)).await.map_err(late)?
 }
 
 /// Takes a body that nobody wants, so that its client hears why: one that still sends into a connection that is closed on it
@@ -57,27 +80,55 @@ where
     let _ = tokio::time::timeout(PATIENCE, take).await;
 }
 
-async fn read_all<B>(body: B) -> Result<Bytes, Status>
+async fn read_all<B>(room: &Arc<Semaphore>, body: B) -> Result<Held, Status>
 where
     B: Body<Data = Bytes>,
     B::Error: fmt::Display,
 {
     let mut body = std::pin::pin!(body);
-    let (mut text, mut taken) = (BytesMut::new(), 0);
+    let mut held = Ok(Taking::default());
+    let mut taken = 0;
     while let Some(frame) = body.frame().await {
         let frame =
             frame.map_err(|error| Status::bad_request(format!("the body could not be read: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         taken += data.len();
-        if taken <= LARGEST {
-            text.extend_from_slice(&data);
-        } else if taken > FORGOTTEN {
+        if taken > FORGOTTEN {
             break;
-        } else {
-            text.clear();
         }
+        // What was taken until then is forgotten at once, and so is what still comes: its client hears why at the end.
+        held = held.and_then(|held| held.with(room, &data));
     }
-    if taken > LARGEST { Err(Status::too_large(LARGEST)) } else { Ok(text.freeze()) }
+    let Taking { text, room } = held?;
+    Ok(Held { text: text.freeze(), _room: room })
+}
+
+/// A body that is being read.
+#[derive(Default)]
+struct Taking {
+    text: BytesMut,
+    room: Option<OwnedSemaphorePermit>,
+}
+
+impl Taking {
+    /// With more of it, if that may be.
+    fn with(mut self, room: &Arc<Semaphore>, data: &[u8]) -> Result<Self, Status> {
+        if self.text.len() + data.len() > LARGEST {
+            return Err(Status::too_large(LARGEST));
+        }
+        let bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let more = room.clone().try_acquire_many_owned(bytes).map_err(|_| {
+            Status::too_many_requests(
+                "too many requests are under way, by the size of their bodies; try again",
+            )
+        })?;
+        match &mut self.room {
+            Some(room) => room.merge(more),
+            None => self.room = Some(more),
+        }
+        self.text.extend_from_slice(data);
+        Ok(self)
+    }
 }
 
 /// The media type of a body, without parameters.

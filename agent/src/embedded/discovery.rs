@@ -124,8 +124,10 @@ fn resources(group: &str, version: &str) -> Option<Value> {
     Some(json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": of, "resources": listed}))
 }
 
-fn verbs(resource: &Resource) -> [&'static str; 8] {
-    if resource.ours.is_some() { CUSTOM_VERBS } else { VERBS }
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    let verbs = if resource.ours.is_some() { CUSTOM_VERBS } else { VERBS };
+    let served = |verb: &&str| *verb != "deletecollection" || resource.deletes_collections();
+    verbs.into_iter().filter(served).collect()
 }
 
 /// Whether the client knows the aggregated form: among what it accepts, before plain JSON.

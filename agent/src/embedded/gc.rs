@@ -3,8 +3,10 @@
 //! A cluster has controllers for the latter; here it happens in the write that deletes. Called inside the writer. Must
 //! never take away an object that has a finalizer, or an owner that is still there.
 //!
-//! Cost: a change per dependent, all in one commit. A chain of owners is walked with a list, not with the stack.
+//! Cost: a change per dependent, all in one commit. A chain of owners is walked with a list, not with the stack. Whether a
+//! namespace is empty is asked once per write, not with each object that goes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -36,8 +38,27 @@ pub(super) enum Deleted {
     Waits(Arc<Object>),
 }
 
+/// Namespaces that something went from.
+type Left = BTreeSet<Box<str>>;
+
 /// Deletes an object, as far as its finalizers let it.
 pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation: Propagation) -> Deleted {
+    let mut left = Left::new();
+    let deleted = delete_from(tx, object, propagation, &mut left);
+    vacate(tx, left);
+    match deleted {
+        // A namespace goes with the last that is in it.
+        Deleted::Waits(waits) if tx.get(&waits.key).is_none() => Deleted::Gone(waits),
+        deleted => deleted,
+    }
+}
+
+fn delete_from(
+    tx: &mut Transaction<'_>,
+    object: &Arc<Object>,
+    propagation: Propagation,
+    left: &mut Left,
+) -> Deleted {
     tx.frees();
     let mut value = object.value();
     match propagation {
@@ -54,7 +75,9 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
     }
     let is_namespace = object.key.table.resource().form == Form::Namespace;
     if finalizers(&value).is_empty() && !is_namespace {
-        return Deleted::Gone(removed(tx, &object.key, &value).unwrap_or_else(|| object.clone()));
+        let Some(last) = tx.remove(&object.key, &value) else { return Deleted::Gone(object.clone()) };
+        follow(tx, last.clone(), left);
+        return Deleted::Gone(last);
     }
     let mut waits = object.clone();
     if value["metadata"].get("deletionTimestamp").is_none() || value != object.value() {
@@ -72,17 +95,17 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
                     leave(tx, &dependent, is_solid);
                 }
                 // Whatever is theirs follows them: only direct dependents are waited for.
-                Some(dependent) => drop(delete(tx, &dependent, Propagation::Background)),
+                Some(dependent) => drop(delete_from(tx, &dependent, Propagation::Background, left)),
                 None => {}
             }
         }
         // Nobody may be left to wait for.
         if let Some(last) = tx.get(&object.key).and_then(|owner| released(tx, &owner)) {
-            follow(tx, last);
+            follow(tx, last, left);
         }
     }
     if is_namespace {
-        empty(tx, &object.key.name);
+        empty(tx, &object.key.name, left);
     }
     match tx.get(&object.key) {
         Some(object) => Deleted::Waits(object),
@@ -93,12 +116,14 @@ pub(super) fn delete(tx: &mut Transaction<'_>, object: &Arc<Object>, propagation
 /// Takes an object away, and then whatever was there only for it. Gives back its last state.
 pub(super) fn removed(tx: &mut Transaction<'_>, key: &Key, last: &Value) -> Option<Arc<Object>> {
     let first = tx.remove(key, last)?;
-    follow(tx, first.clone());
+    let mut left = Left::new();
+    follow(tx, first.clone(), &mut left);
+    vacate(tx, left);
     Some(first)
 }
 
 /// Takes away whatever was there only for an object that is gone.
-fn follow(tx: &mut Transaction<'_>, first: Arc<Object>) {
+fn follow(tx: &mut Transaction<'_>, first: Arc<Object>, left: &mut Left) {
     let mut gone = vec![first];
     while let Some(object) = gone.pop() {
         for dependent in tx.dependents(&object.facts.uid) {
@@ -107,7 +132,7 @@ fn follow(tx: &mut Transaction<'_>, first: Arc<Object>) {
         for owner in &object.facts.owners {
             gone.extend(tx.by_uid(&owner.uid).and_then(|owner| released(tx, &owner)));
         }
-        gone.extend(vacated(tx, &object.key.namespace));
+        left.insert(object.key.namespace.clone());
     }
 }
 
@@ -229,17 +254,26 @@ fn lives(tx: &Transaction<'_>, owner: &Owner) -> bool {
     !served || tx.by_uid(&owner.uid).is_some()
 }
 
-/// Deletes what is in a namespace, and then it.
-fn empty(tx: &mut Transaction<'_>, namespace: &str) {
+/// Deletes what is in a namespace, which then goes too.
+fn empty(tx: &mut Transaction<'_>, namespace: &str, left: &mut Left) {
     for table in Table::all().filter(|table| table.resource().namespaced) {
         for object in tx.range(table, Some(namespace)) {
             // One that went with another before it is not there any more.
             if let Some(object) = tx.get(&object.key) {
-                delete(tx, &object, Propagation::Background);
+                delete_from(tx, &object, Propagation::Background, left);
             }
         }
     }
-    vacated(tx, namespace);
+    left.insert(namespace.into());
+}
+
+/// Takes away those namespaces that are being deleted and have nothing in them any more.
+fn vacate(tx: &mut Transaction<'_>, mut left: Left) {
+    while let Some(namespace) = left.pop_first() {
+        if let Some(last) = vacated(tx, &namespace) {
+            follow(tx, last, &mut left);
+        }
+    }
 }
 
 /// A namespace that is being deleted goes with the last object in it.
@@ -250,7 +284,7 @@ fn vacated(tx: &mut Transaction<'_>, namespace: &str) -> Option<Arc<Object>> {
     let mut tables = Table::all().filter(|table| table.resource().namespaced);
     if !is_deleting(&value)
         || !finalizers(&value).is_empty()
-        || tables.any(|t| !tx.range(t, Some(namespace)).is_empty())
+        || tables.any(|table| tx.has_any(table, namespace))
     {
         return None;
     }

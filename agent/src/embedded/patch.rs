@@ -140,9 +140,9 @@ fn behind(object: &Value, path: &str) -> usize {
 
 fn step(object: &mut Value, operation: &PatchOperation) -> Result<(), String> {
     match operation {
-        // As kube-apiserver has it: what isn't there is null, and an entry of a map may be replaced that isn't there.
+        // As kube-apiserver has it: an entry of a map that isn't there is null, and may be replaced. The map must be there.
         PatchOperation::Test(test)
-            if test.value.is_null() && object.pointer(test.path.as_str()).is_none() =>
+            if test.value.is_null() && is_missing_entry(object, test.path.as_str()) =>
         {
             return Ok(());
         }
@@ -156,6 +156,12 @@ fn step(object: &mut Value, operation: &PatchOperation) -> Result<(), String> {
         _ => {}
     }
     json_patch::patch_unsafe(object, std::slice::from_ref(operation)).map_err(|error| error.to_string())
+}
+
+/// Whether a path leads into a map that is there, to an entry that it doesn't have.
+fn is_missing_entry(object: &Value, path: &str) -> bool {
+    let parent = path.rsplit_once('/').and_then(|(parent, _)| object.pointer(parent));
+    parent.is_some_and(Value::is_object) && object.pointer(path).is_none()
 }
 
 /// kube-apiserver says no more than this; which operation it was is in the causes.

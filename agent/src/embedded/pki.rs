@@ -216,7 +216,8 @@ impl Authority {
         let (name, organisation) = client.subject();
         let ends = self.ends.min(term.ends());
         // What begins before the name was revoked is refused: clocks are allowed for only back to then.
-        let since = Revoked::read(&self.revoked())?.since(&name).and_then(|since| u64::try_from(since).ok());
+        let since = Revoked::read(&self.revoked())?.and_then(|revoked| revoked.since(&name));
+        let since = since.and_then(|since| u64::try_from(since).ok());
         let begins = term.begins().max(since.unwrap_or_default());
         let mut params = params(&name, Some(organisation), begins, ends);
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];

@@ -35,12 +35,17 @@ impl Query {
 
     /// A parameter, if it was given and isn't empty.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|v| !v.is_empty())
+        self.given(name).filter(|value| !value.is_empty())
+    }
+
+    /// A parameter as it was given, empty or not.
+    pub fn given(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
     /// A switch: as kube-apiserver reads them, given without a value is on.
     pub fn flag(&self, name: &str) -> Result<bool, Status> {
-        match self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()) {
+        match self.given(name) {
             None | Some("false" | "0" | "f" | "F" | "False" | "FALSE") => Ok(false),
             Some("" | "true" | "1" | "t" | "T" | "True" | "TRUE") => Ok(true),
             Some(other) => Err(Status::bad_request(format!("{name}: {other:?} is neither true nor false"))),
@@ -49,12 +54,12 @@ impl Query {
 
     /// A switch that may be absent.
     pub fn maybe_flag(&self, name: &str) -> Result<Option<bool>, Status> {
-        self.get(name).map(|_| self.flag(name)).transpose()
+        self.given(name).map(|_| self.flag(name)).transpose()
     }
 
     /// A number.
     pub fn number(&self, name: &str) -> Result<Option<u64>, Status> {
-        let Some((_, text)) = self.0.iter().find(|(key, _)| key == name) else { return Ok(None) };
+        let Some(text) = self.given(name) else { return Ok(None) };
         let wrong = || Status::bad_request(format!("{name}: {text:?} is not a number"));
         // Negative ones count as none, as kube-apiserver has it for limits and time-outs.
         let number: i64 = text.parse().map_err(|_| wrong())?;
@@ -103,24 +108,22 @@ impl Query {
         }
     }
 
-    /// Whether nothing is to be written.
-    pub fn dry_run(&self) -> Result<bool, Status> {
+    /// Whether nothing is to be written, by the parameter of these options.
+    pub fn dry_run(&self, kind: &str) -> Result<bool, Status> {
         let all: Vec<&str> =
             self.0.iter().filter(|(key, _)| key == "dryRun").map(|(_, value)| value.as_str()).collect();
-        dry_run(&all)
+        dry_run(kind, &all)
     }
 }
 
-/// `dryRun` is a list, and `All` is its only word.
-pub fn dry_run(values: &[&str]) -> Result<bool, Status> {
-    let cause = |value: &str| {
-        let message = format!(r#"Unsupported value: [{value:?}]: supported values: "All""#);
-        Cause::new("FieldValueNotSupported", message, "dryRun")
-    };
-    match values.iter().find(|value| **value != "All") {
-        Some(other) => Err(options("CreateOptions", vec![cause(other)])),
-        None => Ok(!values.is_empty()),
+/// `dryRun` is a list, and `All` is its only word. `kind` is that of the options it stands in.
+pub fn dry_run(kind: &str, values: &[&str]) -> Result<bool, Status> {
+    if values.iter().all(|value| *value == "All") {
+        return Ok(!values.is_empty());
     }
+    let given: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+    let message = format!(r#"Unsupported value: [{}]: supported values: "All""#, given.join(","));
+    Err(options(kind, vec![Cause::new("FieldValueNotSupported", message, "dryRun")]))
 }
 
 /// Options that make no sense.

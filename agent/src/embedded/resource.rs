@@ -77,6 +77,11 @@ impl Resource {
         if self.group.is_empty() { version.clone() } else { format!("{}/{version}", self.group) }
     }
 
+    /// Whether a whole collection may be deleted at once: Namespaces go one by one, as kube-apiserver has it.
+    pub fn deletes_collections(&self) -> bool {
+        self.form != Form::Namespace
+    }
+
     /// Which of its versions has this name.
     pub fn version(&self, name: &str) -> Option<usize> {
         self.versions.iter().position(|version| version.name == name)

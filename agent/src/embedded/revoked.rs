@@ -4,7 +4,7 @@
 //! Owns the file: a line per name, `2026-11-16T15:00:00Z system:node:node01`, empty lines and those with `#` aside.
 //! `berth serve pki revoke` writes it, [`super::tls`] reads it with the certificates. By name and not by number, since
 //! nobody keeps the certificates that were made before the last one. Must never be laxer than what it says: a list that
-//! can't be read whole is an error.
+//! can't be read whole is an error, and so is one that was there and isn't any more.
 //!
 //! Cost: one small file, read when it changes; one parse of a certificate per connection.
 
@@ -30,6 +30,8 @@ pub(crate) const FILE: &str = "revoked";
 pub enum RevokedError {
     #[error("{path}: can't be {done}")]
     File { path: PathBuf, done: &'static str, source: io::Error },
+    #[error("{path}: was there and isn't any more; put it back, or an empty one if nobody is to be refused")]
+    Gone { path: PathBuf },
     #[error(
         "{path}: line {line} is not a time and a name, such as 2026-11-16T15:00:00Z system:node:node01; put it right, nobody is let in by half a list"
     )]
@@ -41,13 +43,16 @@ pub enum RevokedError {
 pub struct Revoked(BTreeMap<String, i64>);
 
 impl Revoked {
-    /// Reads a list. None is an empty one.
-    pub fn read(path: &Path) -> Result<Self, RevokedError> {
-        let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::default()),
-            Err(source) => return Err(RevokedError::File { path: path.to_owned(), done: "read", source }),
-            Ok(text) => text,
-        };
+    /// Reads a list, if there is one.
+    pub fn read(path: &Path) -> Result<Option<Self>, RevokedError> {
+        match std::fs::read_to_string(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(RevokedError::File { path: path.to_owned(), done: "read", source }),
+            Ok(text) => Self::parse(path, &text).map(Some),
+        }
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Self, RevokedError> {
         let mut names = BTreeMap::new();
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         for (line, text) in lines.filter(|(_, text)| !text.is_empty() && !text.starts_with('#')) {
@@ -62,7 +67,7 @@ impl Revoked {
 
     /// Adds a name, as of now, and writes the list. A time that is there already never goes back.
     pub(crate) fn add(path: &Path, name: &str, now: u64) -> Result<Self, RevokedError> {
-        let mut revoked = Self::read(path)?;
+        let mut revoked = Self::read(path)?.unwrap_or_default();
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         let since = revoked.0.entry(name.to_owned()).or_insert(now);
         *since = now.max(*since);

@@ -105,15 +105,16 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: std::fmt::Display,
 {
+    let room = call.inner.room.clone();
     match verb {
         Verb::Get => call.get(),
         Verb::List => call.list(),
         Verb::Watch => call.watch(),
-        Verb::Create => call.create(&body::read(body).await?).await,
-        Verb::Update => call.update(&body::read(body).await?).await,
-        Verb::Patch => call.patch(&body::read(body).await?).await,
-        Verb::Delete => call.delete(&body::read(body).await?).await,
-        Verb::DeleteCollection => call.delete_collection(&body::read(body).await?).await,
+        Verb::Create => call.create(&body::read(&room, body).await?).await,
+        Verb::Update => call.update(&body::read(&room, body).await?).await,
+        Verb::Patch => call.patch(&body::read(&room, body).await?).await,
+        Verb::Delete => call.delete(&body::read(&room, body).await?).await,
+        Verb::DeleteCollection => call.delete_collection(&body::read(&room, body).await?).await,
     }
 }
 
@@ -133,7 +134,9 @@ fn verb(method: &Method, target: &Target, watches: bool) -> Result<Verb, Status>
         // kube-apiserver looks for the name first where a kind comes of a CRD, and for the method elsewhere.
         Method::PUT | Method::PATCH if ours => Err(Status::bad_request("name must be provided")),
         Method::DELETE if one && !target.status => Ok(Verb::Delete),
-        Method::DELETE if !one && whole => Ok(Verb::DeleteCollection),
+        Method::DELETE if !one && whole && target.resource.deletes_collections() => {
+            Ok(Verb::DeleteCollection)
+        }
         _ => Err(Status::method_not_allowed()),
     }
 }

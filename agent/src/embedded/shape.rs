@@ -2,6 +2,9 @@
 //!
 //! Called by the verbs with what they found. JSON, which is what nearly everybody asks for, is put together from the
 //! texts that the store has; the other shapes read them first.
+//!
+//! Cost: a list goes out in pieces, each made when the one before it was taken, from one object after the other: in no shape
+//! is a long list in memory as a whole, or a thread kept from others for longer than a piece takes.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -21,7 +24,8 @@ use super::table;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-/// A list longer than this goes out in pieces of this size: what a slow reader hasn't taken yet isn't put together.
+/// A list of more text than this goes out in pieces made of about so much: what a slow reader hasn't taken yet isn't put
+/// together.
 const PIECE: usize = 256 << 10;
 
 /// The shape of an answer.
@@ -78,7 +82,7 @@ impl Shape {
             Self::Table(table) => {
                 let meta = json!({"resourceVersion": object.revision.to_string()});
                 let objects = [value(resource, version, object)];
-                table::render(table, resource, version, &objects, &meta, columns).to_string().into()
+                table::Rows::new(table, resource, version).table(&objects, &meta, columns).to_string().into()
             }
         }
     }
@@ -127,29 +131,35 @@ impl Shape {
             Self::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadataList".to_owned()),
             _ => (resource.api_version(version), format!("{}List", resource.kind)),
         };
+        let head = json!({"kind": kind, "apiVersion": api_version, "metadata": meta});
+        let items = || Around::json(&head, "items");
         match self {
-            Self::Json if resource.form != Form::NewEvent => {
-                let head = json!({"kind": kind, "apiVersion": api_version, "metadata": meta}).to_string();
-                pieces(head, resource, version, objects)
-            }
             Self::Table(table) => {
-                let values: Vec<Value> =
-                    objects.iter().map(|object| value(resource, version, object)).collect();
-                let table = table::render(table, resource, version, &values, &meta, true);
-                answer::json(StatusCode::OK, &table)
+                let rows = table::Rows::new(table, resource, version);
+                pieces(Around::json(&rows.head(&meta, true), "rows"), objects, move |object, piece| {
+                    write(piece, &rows.row(&value(resource, version, object)));
+                })
             }
-            _ => {
-                let item = |object: &Arc<Object>| match self {
-                    Self::Metadata => partial(&value(resource, version, object)),
-                    _ => value(resource, version, object),
-                };
-                let items: Vec<Value> = objects.iter().map(item).collect();
-                let list = json!({"kind": kind, "apiVersion": api_version, "metadata": meta, "items": items});
-                match self {
-                    Self::Yaml => yaml(StatusCode::OK, &list),
-                    _ => answer::json(StatusCode::OK, &list),
-                }
+            Self::Yaml => match Around::yaml(&head, objects.is_empty()) {
+                Ok(around) => pieces(around, objects, move |object, piece| {
+                    piece.extend_from_slice(yaml_item(&value(resource, version, object)).as_bytes());
+                }),
+                Err(error) => answer::refusal(&Status::internal(error)),
+            },
+            Self::Metadata => pieces(items(), objects, move |object, piece| {
+                write(piece, &partial(&value(resource, version, object)));
+            }),
+            Self::Json if resource.form == Form::NewEvent => {
+                pieces(items(), objects, move |object, piece| write(piece, &value(resource, version, object)))
             }
+            // Items of built-in kinds say nothing of their type in a list, as kube-apiserver has it.
+            Self::Json if resource.ours.is_none() => pieces(items(), objects, |object, piece| {
+                piece.push(b'{');
+                piece.extend_from_slice(&object.bare());
+            }),
+            Self::Json => pieces(items(), objects, move |object, piece| {
+                piece.extend_from_slice(&object.text_as(version));
+            }),
         }
     }
 }
@@ -188,52 +198,88 @@ fn yaml(code: StatusCode, value: &Value) -> Response<Answer> {
     }
 }
 
-/// A list put together as it is read.
+/// What stands around the items of a list.
+struct Around {
+    content_type: &'static str,
+    head: Vec<u8>,
+    between: &'static [u8],
+    tail: &'static [u8],
+}
+
+impl Around {
+    /// Of a JSON object that gets one more field, the list.
+    fn json(head: &Value, field: &str) -> Self {
+        let mut head = head.to_string().into_bytes();
+        head.pop();
+        head.extend_from_slice(format!(",\"{field}\":[").as_bytes());
+        Self { content_type: "application/json", head, between: b",", tail: b"]}" }
+    }
+
+    fn yaml(head: &Value, empty: bool) -> Result<Self, crate::yaml::PrintError> {
+        let mut head = crate::yaml::print(head)?;
+        head.push_str(if empty { "items: []\n" } else { ITEMS });
+        Ok(Self { content_type: "application/yaml", head: head.into_bytes(), between: b"", tail: b"" })
+    }
+}
+
+/// The line before a list in YAML.
+const ITEMS: &str = "items:\n";
+
+/// An item of a list in YAML: as it stands in a list of one, which has the same indentation.
+fn yaml_item(item: &Value) -> String {
+    let list = crate::yaml::print(&json!({"items": [item]})).unwrap_or_default();
+    match list.strip_prefix(ITEMS) {
+        Some(item) => item.to_owned(),
+        // JSON is YAML.
+        None => format!("- {item}\n"),
+    }
+}
+
+fn write(piece: &mut Vec<u8>, value: &Value) {
+    // Into memory, and of keys that are texts: it can't fail.
+    let _ = serde_json::to_writer(piece, value);
+}
+
+/// A list put together as it is read, item by item.
 fn pieces(
-    head: String,
-    resource: &'static Resource,
-    version: usize,
+    around: Around,
     objects: Vec<Arc<Object>>,
+    mut item: impl FnMut(&Object, &mut Vec<u8>) + Send + 'static,
 ) -> Response<Answer> {
+    let Around { content_type, head, between, tail } = around;
     let total: usize = objects.iter().map(|object| object.size()).sum();
-    // Items of built-in kinds say nothing of their type in a list, as kube-apiserver has it.
-    let bare = resource.ours.is_none();
-    let mut begin = head.into_bytes();
-    begin.pop();
-    begin.extend_from_slice(br#","items":["#);
     let mut rest = objects.into_iter();
     let (mut first, mut done) = (true, false);
-    let mut piece = begin;
+    let mut piece = head;
     let pieces = std::iter::from_fn(move || {
         if done {
             return None;
         }
-        loop {
+        // By what is read too: little may be shown of much.
+        let mut read = 0;
+        while read.max(piece.len()) < PIECE {
             let Some(object) = rest.next() else {
-                piece.extend_from_slice(b"]}");
+                piece.extend_from_slice(tail);
                 done = true;
                 break;
             };
             if !std::mem::replace(&mut first, false) {
-                piece.push(b',');
+                piece.extend_from_slice(between);
             }
-            if bare {
-                piece.push(b'{');
-                piece.extend_from_slice(&object.bare());
-            } else {
-                piece.extend_from_slice(&object.text_as(version));
-            }
-            if piece.len() >= PIECE {
-                break;
-            }
+            item(&object, &mut piece);
+            read += object.size();
         }
         Some(Bytes::from(std::mem::take(&mut piece)))
     });
     if total < PIECE {
-        return answer::json_bytes(StatusCode::OK, pieces.collect::<Vec<_>>().concat());
+        return answer::typed(StatusCode::OK, content_type, pieces.collect::<Vec<_>>().concat());
     }
-    let frames = stream::iter(pieces.map(|piece| Ok::<_, Infallible>(Frame::data(piece))));
+    let frames = stream::unfold(pieces, |mut pieces| async move {
+        // Others get their turn: a client may take pieces as fast as they are made.
+        tokio::task::yield_now().await;
+        pieces.next().map(|piece| (Ok::<_, Infallible>(Frame::data(piece)), pieces))
+    });
     let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     response
 }

@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use k8s_openapi::jiff::Timestamp;
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot, watch};
 
 use super::guard;
@@ -135,15 +134,8 @@ impl Store {
         let (sender, _) = watch::channel(revision);
         let shared =
             Arc::new(Shared { state: RwLock::new(state), revision: sender, trouble: Mutex::default() });
-        let writer = Writer {
-            shared: shared.clone(),
-            durable,
-            limits,
-            floor: revision,
-            failed: None,
-            swept: Timestamp::UNIX_EPOCH,
-            freed: 0,
-        };
+        let writer =
+            Writer { shared: shared.clone(), durable, limits, floor: revision, failed: None, freed: 0 };
         let (jobs, waiting) = mpsc::channel(WAITING);
         let thread = std::thread::Builder::new().name("berth-store".to_owned());
         let thread = thread.spawn(move || writer.run(waiting)).map_err(OpenError::Thread)?;

@@ -63,88 +63,101 @@ pub fn wanted(accept: &str, include: Option<&str>) -> Option<Table> {
     None
 }
 
-/// Objects as a Table. `metadata` is that of the list (or holds the one object's resourceVersion); `columns` says
-/// whether column definitions go with it (a watch sends them once).
-pub fn render(
-    table: &Table,
-    resource: &Resource,
-    version: usize,
-    objects: &[Value],
-    metadata: &Value,
-    columns: bool,
-) -> Value {
-    render_at(table, resource, version, objects, metadata, columns, Timestamp::now())
-}
-
-fn render_at(
-    table: &Table,
-    resource: &Resource,
-    version: usize,
-    objects: &[Value],
-    metadata: &Value,
-    columns: bool,
+/// How the rows of a table are made, one object at a time: a list of thousands is never in memory as values.
+pub struct Rows<'a> {
+    include: String,
+    columns: Columns<'a>,
     now: Timestamp,
-) -> Value {
-    let (definitions, cells) = match resource.form {
-        Form::Ours(_) => custom(&resource.versions[version].columns, objects, now),
-        form => fixed(built_in::columns(form), objects, now),
-    };
-    let rows: Vec<Value> =
-        objects.iter().zip(cells).map(|(object, cells)| row(table, object, cells)).collect();
-    let mut shown = json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata});
-    shown["columnDefinitions"] = if columns { definitions.into() } else { Value::Null };
-    shown["rows"] = rows.into();
-    shown
 }
 
-fn row(table: &Table, object: &Value, cells: Vec<Value>) -> Value {
-    let mut row = json!({});
-    row["cells"] = cells.into();
-    row["object"] = match table.include.as_str() {
-        "None" => Value::Null,
-        "Object" => object.clone(),
-        _ => json!({
-            "kind": "PartialObjectMetadata",
-            "apiVersion": "meta.k8s.io/v1",
-            "metadata": object["metadata"],
-        }),
-    };
-    row
+/// The columns of a kind.
+enum Columns<'a> {
+    Fixed(&'static [Column]),
+    /// A CRD's, each with the way to its cell.
+    Custom(Vec<(&'a CustomResourceColumnDefinition, Path)>),
 }
 
-/// Column definitions, and the cells of each object.
-type Shown = (Vec<Value>, Vec<Vec<Value>>);
+/// What is shown of a kind whose CRD names no column.
+const BARE: &[Column] = &[built_in::NAME, built_in::AGE];
 
-fn fixed(columns: &[Column], objects: &[Value], now: Timestamp) -> Shown {
-    let definition = |column: &Column| {
-        json!({"name": column.name, "type": column.kind, "format": column.format,
-            "description": column.description, "priority": column.priority})
-    };
-    let cells = |object| columns.iter().map(|column| (column.cell)(object, now)).collect();
-    (columns.iter().map(definition).collect(), objects.iter().map(cells).collect())
-}
-
-/// As a CRD's columns say; a CRD without any shows the age.
-fn custom(columns: &[CustomResourceColumnDefinition], objects: &[Value], now: Timestamp) -> Shown {
-    if columns.is_empty() {
-        return fixed(&[built_in::NAME, built_in::AGE], objects, now);
+impl<'a> Rows<'a> {
+    pub fn new(table: &Table, resource: &'a Resource, version: usize) -> Self {
+        Self::at(table, resource, version, Timestamp::now())
     }
-    let paths: Vec<Path> = columns.iter().map(|column| Path::parse(&column.json_path)).collect();
-    let (mut definitions, _) = fixed(&[built_in::NAME], &[], now);
-    definitions.extend(columns.iter().map(|column| {
-        let description = column.description.clone().unwrap_or_else(|| {
-            format!("Custom resource definition column (in JSONPath format): {}", column.json_path)
-        });
-        json!({"name": column.name, "type": column.type_, "format": column.format.as_deref().unwrap_or(""),
-            "description": description, "priority": column.priority.unwrap_or_default()})
-    }));
-    let cells = |object: &Value| {
-        let mut cells = vec![(built_in::NAME.cell)(object, now)];
-        let found = paths.iter().zip(columns);
-        cells.extend(found.map(|(path, column)| cell(path.first(object), &column.type_, now)));
-        cells
-    };
-    (definitions, objects.iter().map(cells).collect())
+
+    fn at(table: &Table, resource: &'a Resource, version: usize, now: Timestamp) -> Self {
+        let columns = match (resource.form, resource.versions[version].columns.as_slice()) {
+            (Form::Ours(_), []) => Columns::Fixed(BARE),
+            (Form::Ours(_), columns) => Columns::Custom(
+                columns.iter().map(|column| (column, Path::parse(&column.json_path))).collect(),
+            ),
+            (form, _) => Columns::Fixed(built_in::columns(form)),
+        };
+        Self { include: table.include.clone(), columns, now }
+    }
+
+    /// A table without its rows. `metadata` is that of the list (or holds the one object's resourceVersion); `columns` says
+    /// whether column definitions go with it (a watch sends them once).
+    pub fn head(&self, metadata: &Value, columns: bool) -> Value {
+        let definitions = if columns { self.definitions().into() } else { Value::Null };
+        json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions})
+    }
+
+    /// A table of these objects.
+    pub fn table(&self, objects: &[Value], metadata: &Value, columns: bool) -> Value {
+        let mut table = self.head(metadata, columns);
+        table["rows"] = objects.iter().map(|object| self.row(object)).collect();
+        table
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        match &self.columns {
+            Columns::Fixed(columns) => columns.iter().map(fixed).collect(),
+            Columns::Custom(columns) => {
+                let custom = columns.iter().map(|(column, _)| custom(column));
+                std::iter::once(fixed(&built_in::NAME)).chain(custom).collect()
+            }
+        }
+    }
+
+    /// An object's row.
+    pub fn row(&self, object: &Value) -> Value {
+        let shown = match self.include.as_str() {
+            "None" => Value::Null,
+            "Object" => object.clone(),
+            _ => json!({
+                "kind": "PartialObjectMetadata",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": object["metadata"],
+            }),
+        };
+        json!({"cells": self.cells(object), "object": shown})
+    }
+
+    fn cells(&self, object: &Value) -> Vec<Value> {
+        match &self.columns {
+            Columns::Fixed(columns) => columns.iter().map(|column| (column.cell)(object, self.now)).collect(),
+            Columns::Custom(columns) => {
+                let name = (built_in::NAME.cell)(object, self.now);
+                let custom =
+                    columns.iter().map(|(column, path)| cell(path.first(object), &column.type_, self.now));
+                std::iter::once(name).chain(custom).collect()
+            }
+        }
+    }
+}
+
+fn fixed(column: &Column) -> Value {
+    json!({"name": column.name, "type": column.kind, "format": column.format,
+        "description": column.description, "priority": column.priority})
+}
+
+fn custom(column: &CustomResourceColumnDefinition) -> Value {
+    let description = column.description.clone().unwrap_or_else(|| {
+        format!("Custom resource definition column (in JSONPath format): {}", column.json_path)
+    });
+    json!({"name": column.name, "type": column.type_, "format": column.format.as_deref().unwrap_or(""),
+        "description": description, "priority": column.priority.unwrap_or_default()})
 }
 
 /// A value in a column of this type; nothing where it isn't of that type.

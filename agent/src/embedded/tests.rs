@@ -17,6 +17,7 @@ mod events;
 mod gc;
 mod requests;
 mod restart;
+mod shapes;
 mod watching;
 
 /// One request; the answer's code and its document.

@@ -39,7 +39,7 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
     pub client_authority: PathBuf,
-    /// Whose certificates are refused all the same; need not be there.
+    /// Whose certificates are refused all the same; need not be there, but once it was it must stay.
     pub revoked: PathBuf,
 }
 
@@ -85,6 +85,8 @@ pub struct Loaded {
     /// What the server's certificate and the CAs say of themselves.
     pub certificates: Vec<About>,
     pub revoked: Revoked,
+    /// Whether there was a list of them: then there must be one from now on, for without it everybody is let in.
+    listed: bool,
 }
 
 /// What a certificate says of itself.
@@ -109,7 +111,7 @@ impl Tls {
     /// Reads the files and puts the configuration together.
     pub fn load(files: &TlsFiles) -> Result<Self, TlsError> {
         let read = Mutex::new(files.stamps());
-        let (loaded, _) = watch::channel(Arc::new(Loaded::read(files)?));
+        let (loaded, _) = watch::channel(Arc::new(Loaded::read(files, false)?));
         Ok(Self { inner: Arc::new(Inner { files: files.clone(), read, loaded }) })
     }
 
@@ -129,7 +131,7 @@ impl Tls {
     pub fn reload(&self) -> Result<(), TlsError> {
         // First: what changes while it is read is read once more.
         let stamps = self.inner.files.stamps();
-        let loaded = Loaded::read(&self.inner.files)?;
+        let loaded = Loaded::read(&self.inner.files, self.loaded().listed)?;
         *self.inner.read.lock().unwrap_or_else(PoisonError::into_inner) = stamps;
         self.inner.loaded.send_replace(Arc::new(loaded));
         Ok(())
@@ -165,8 +167,13 @@ impl Loaded {
             && self.verifier.verify_client_cert(first, rest, UnixTime::now()).is_ok()
     }
 
-    fn read(files: &TlsFiles) -> Result<Self, TlsError> {
+    /// What the files say. `listed`: whether there must be a list of revoked names.
+    fn read(files: &TlsFiles, listed: bool) -> Result<Self, TlsError> {
         let TlsFiles { certificate, key, client_authority, revoked } = files;
+        let list = Revoked::read(revoked)?;
+        if listed && list.is_none() {
+            return Err(RevokedError::Gone { path: revoked.clone() }.into());
+        }
         let chain = certificates(CERTIFICATE, certificate)?;
         let authorities = certificates(AUTHORITY, client_authority)?;
         let mut about = vec![describe(CERTIFICATE, certificate, &chain[0])?];
@@ -203,7 +210,8 @@ impl Loaded {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        Ok(Self { acceptor, verifier, certificates: about, revoked: Revoked::read(revoked)? })
+        let listed = list.is_some();
+        Ok(Self { acceptor, verifier, certificates: about, revoked: list.unwrap_or_default(), listed })
     }
 }
 

@@ -210,6 +210,31 @@ fn a_kubeconfig_is_there_when_the_server_answers() {
 }
 
 #[test]
+fn a_kubeconfig_of_other_clusters_is_not_replaced() {
+    let folder = Folder::new();
+    let path = folder.0.join("config");
+    let line = "serve --in-memory --listen 127.0.0.1:0 --write-kubeconfig config";
+    let two = "kind: Config\nclusters: [{name: berth, cluster: {}}, {name: prod, cluster: {}}]\n";
+    for text in ["kind: Config\nclusters: [{name: prod, cluster: {}}]\n", two, "not: ours\n", "{", "text"] {
+        fs::write(&path, text).expect("written");
+        let ran = run(&folder, line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{text}");
+        let said = "--write-kubeconfig config: has more in it than the cluster 'berth', and would be replaced; name another \
+                    file, and use it with KUBECONFIG\n";
+        assert!(ran.stderr.ends_with(said) && !ran.stderr.contains("listening"), "{}", ran.stderr);
+        assert_eq!(fs::read_to_string(&path).expect("text"), text);
+    }
+    // One of ours is, and so is one with nothing in it.
+    fs::write(&path, "").expect("written");
+    let arguments = "--in-memory --listen 127.0.0.1:0 --write-kubeconfig config";
+    drop(Server::start(&folder, arguments, 3));
+    let first = fs::read_to_string(&path).expect("text");
+    let server = Server::start(&folder, arguments, 3);
+    assert_eq!(server.said[2], "kubeconfig: config");
+    assert!(first.contains("name: berth"), "{first}");
+}
+
+#[test]
 fn a_backup_of_a_running_server_is_restored() {
     let folder = Folder::new();
     let socket = folder.0.join("api.sock");

@@ -1,5 +1,6 @@
 //! `--write-kubeconfig`: how to reach the server that was just started.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ impl Plan {
         if !args.listen.iter().any(|address| matches!(address, Address::Tcp { .. })) {
             return Err(UsageError::KubeconfigOfSocket.into());
         }
+        check_replaceable(path)?;
         let administrator = match &args.tls_cert {
             None => None,
             Some(certificate) => {
@@ -61,6 +63,21 @@ impl Plan {
         say(&format!("kubeconfig: {}", path.display()));
         Ok(())
     }
+}
+
+/// A file that is there is replaced, so it must be one of ours: people keep the ways to all their clusters in one file.
+fn check_replaceable(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let text = match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        text => text.with_context(|| format!("--write-kubeconfig {shown}: is there and can't be read"))?,
+    };
+    if !kubeconfig::is_ours(&text).unwrap_or(false) {
+        anyhow::bail!(
+            "--write-kubeconfig {shown}: has more in it than the cluster 'berth', and would be replaced; name another file, and use it with KUBECONFIG"
+        );
+    }
+    Ok(())
 }
 
 /// Host and port for a client: where the server listens everywhere, the first name that its certificate has.

@@ -18,9 +18,41 @@ pub(super) fn typed(form: Form, object: &Value) -> Result<(Value, Vec<String>), 
         Form::Ours(_) => return Ok((object.clone(), Vec::new())),
     };
     let known = known.map_err(|error| error.to_string())?;
+    check_times(form, object)?;
     let unknown = dropped(object, &known, "");
     let unknown = unknown.into_iter().filter(|path| path.split('.').next() != Some("metadata")).collect();
     Ok((known, unknown))
+}
+
+/// Times with microseconds must have all six digits of them, as kube-apiserver has it: what a client may leave out here it
+/// could not on a cluster.
+fn check_times(form: Form, object: &Value) -> Result<(), String> {
+    let times: &[&str] = match form {
+        Form::Lease => &["/spec/acquireTime", "/spec/renewTime"],
+        Form::CoreEvent | Form::NewEvent => &["/eventTime", "/series/lastObservedTime"],
+        _ => &[],
+    };
+    let times = times.iter().filter_map(|at| object.pointer(at)?.as_str());
+    match times.into_iter().find(|time| !has_microseconds(time)) {
+        Some(time) => Err(format!("{time:?} is not a time such as 2006-01-02T15:04:05.000000Z")),
+        None => Ok(()),
+    }
+}
+
+/// Whether the text of a time has the form of RFC 3339 with six digits of fraction.
+fn has_microseconds(time: &str) -> bool {
+    let like = |text: &str, form: &str| {
+        text.len() == form.len()
+            && text.bytes().zip(form.bytes()).all(|(byte, wanted)| match wanted {
+                b'0' => byte.is_ascii_digit(),
+                b'.' => matches!(byte, b'.' | b','),
+                b'+' => matches!(byte, b'+' | b'-'),
+                _ => byte == wanted,
+            })
+    };
+    let (form, leap) = ("0000-00-00T00:00:00.000000", time.get(17..19) == Some("60"));
+    let Some((time, zone)) = time.split_at_checked(form.len()) else { return false };
+    !leap && like(time, form) && (zone == "Z" || like(zone, "+00:00"))
 }
 
 fn through<T: DeserializeOwned + Serialize>(object: &Value) -> Result<Value, serde_json::Error> {

@@ -48,6 +48,18 @@ pub fn begin(meta: &mut Value, now: Timestamp, generation: bool) {
     }
 }
 
+/// What is wrong with a change that says of itself that the object goes: only a delete says so. Of one that goes already the
+/// time may be left out, or be another: it stays what it is.
+pub fn check_going(new: &Value, old: &Value) -> Vec<Cause> {
+    let changed = |field: &str| {
+        let given = new.get(field).filter(|given| !given.is_null() && old.get(field) != Some(*given))?;
+        Some(Cause::invalid(&format!("metadata.{field}"), given, "field is immutable"))
+    };
+    let goes = old.get("deletionTimestamp").is_some();
+    let time = if goes { None } else { changed("deletionTimestamp") };
+    time.into_iter().chain(changed("deletionGracePeriodSeconds")).collect()
+}
+
 /// What a change can't change.
 pub fn carry(meta: &mut Value, old: &Value) {
     for kept in ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds"]
@@ -194,12 +206,16 @@ pub fn guard(resource: &Resource, name: &str, new: &Value, old: &Value) -> Resul
         let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {old_uid}");
         return Err(Status::conflict(resource, name, &why));
     }
-    let revision = text(new, "resourceVersion");
-    if !revision.is_empty() && revision != text(old, "resourceVersion") {
+    guard_revision(resource, name, new, old)
+}
+
+/// The same of the version alone. Where kube-apiserver lets an update go without one, 0 counts as none.
+pub fn guard_revision(resource: &Resource, name: &str, new: &Value, old: &Value) -> Result<(), Status> {
+    let stated = new["resourceVersion"].as_str().filter(|revision| !matches!(*revision, "" | "0"));
+    if stated.is_some_and(|revision| Some(revision) != old["resourceVersion"].as_str()) {
         return Err(Status::stale(resource, name));
     }
-    let unguarded = !matches!(resource.form, Form::Ours(_) | Form::Lease);
-    if revision.is_empty() && !unguarded {
+    if stated.is_none() && matches!(resource.form, Form::Ours(_) | Form::Lease) {
         let cause = Cause::invalid("metadata.resourceVersion", &json!(0), "must be specified for an update");
         // kube-apiserver speaks of the resource here, not of the kind.
         let mut status = Status::invalid(resource, name, vec![cause]);

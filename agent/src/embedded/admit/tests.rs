@@ -24,9 +24,12 @@ fn what_is_the_servers_can_not_be_given() {
     assert_eq!(made["metadata"]["generation"], 1);
     assert_eq!(made["metadata"]["creationTimestamp"], "2027-01-15T08:00:00Z");
     let mut new = made.clone();
-    new["metadata"] =
-        json!({"name": "p", "uid": "other", "generation": 9, "deletionTimestamp": "2027-01-15T08:00:00Z"});
-    assert_eq!(update(policies(), &made, new, false).unwrap()["metadata"], made["metadata"]);
+    new["metadata"] = json!({"name": "p", "uid": "other", "generation": 9});
+    assert_eq!(update(policies(), &made, new.clone(), false).unwrap()["metadata"], made["metadata"]);
+    // Only a delete says that it goes.
+    new["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+    assert_eq!(update(policies(), &made, new.clone(), false).unwrap_err().code, 422);
+    assert_eq!(update(policies(), &made, new, true).unwrap()["metadata"], made["metadata"]);
 }
 
 #[test]

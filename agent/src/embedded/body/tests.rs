@@ -45,8 +45,32 @@ fn yaml_is_one_document() {
 
 #[tokio::test]
 async fn a_body_beyond_the_bound_is_refused() {
-    let fits = Full::new(Bytes::from(vec![b' '; LARGEST]));
-    assert_eq!(read(fits).await.unwrap().len(), LARGEST);
-    let larger = Full::new(Bytes::from(vec![b' '; LARGEST + 1]));
-    assert_eq!(read(larger).await.unwrap_err().code, 413);
+    let room = Arc::new(Semaphore::new(ROOM));
+    assert_eq!(read(&room, blank(LARGEST)).await.unwrap().len(), LARGEST);
+    assert_eq!(refused(&room, blank(LARGEST + 1)).await.code, 413);
+    assert_eq!(room.available_permits(), ROOM);
+}
+
+fn blank(size: usize) -> Full<Bytes> {
+    Full::new(Bytes::from(vec![b' '; size]))
+}
+
+async fn refused(room: &Arc<Semaphore>, body: Full<Bytes>) -> Status {
+    read(room, body).await.map(|_| ()).unwrap_err()
+}
+
+#[tokio::test]
+async fn bodies_share_room_until_their_requests_are_answered() {
+    let room = Arc::new(Semaphore::new(1000));
+    let first = read(&room, blank(600)).await.unwrap();
+    let second = read(&room, blank(300)).await.unwrap();
+    let status = refused(&room, blank(101)).await;
+    assert_eq!((status.code.as_u16(), status.details.retry_after_seconds), (429, 1));
+    // Who was refused holds nothing.
+    assert_eq!(room.available_permits(), 100);
+    assert_eq!((first.len(), second.len()), (600, 300));
+    drop(first);
+    assert_eq!(read(&room, blank(700)).await.unwrap().len(), 700);
+    drop(second);
+    assert_eq!(room.available_permits(), 1000);
 }

@@ -22,14 +22,11 @@ pub(super) fn of(resource: &Resource, version: &str) -> Map<String, Value> {
     if let Some(all) = of_root {
         paths.insert(format!("{all}/{plural}"), json!({"get": path.operation("list", true)}));
     }
-    paths.insert(
-        format!("{root}/{plural}"),
-        json!({
-            "get": path.operation("list", true),
-            "post": path.operation("post", false),
-            "delete": path.operation("deletecollection", false),
-        }),
-    );
+    let mut collection = json!({"get": path.operation("list", true), "post": path.operation("post", false)});
+    if resource.deletes_collections() {
+        collection["delete"] = path.operation("deletecollection", false);
+    }
+    paths.insert(format!("{root}/{plural}"), collection);
     let item = json!({
         "get": path.operation("get", false),
         "put": path.operation("put", false),

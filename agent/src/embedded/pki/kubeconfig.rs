@@ -31,6 +31,8 @@ pub(crate) struct Kubeconfig {
     pub(crate) client: Option<(String, String)>,
 }
 
+/// What our cluster and its context are called.
+const NAME: &str = "berth";
 const AUTHORITY: &str = "certificate-authority-data";
 const CERTIFICATE: &str = "client-certificate-data";
 const KEY: &str = "client-key-data";
@@ -49,10 +51,10 @@ impl Kubeconfig {
         Ok(yaml::print(&json!({
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "berth", "cluster": cluster}],
+            "clusters": [{"name": NAME, "cluster": cluster}],
             "users": [{"name": self.user, "user": user}],
-            "contexts": [{"name": "berth", "context": {"cluster": "berth", "user": self.user}}],
-            "current-context": "berth",
+            "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": self.user}}],
+            "current-context": NAME,
         }))?)
     }
 }
@@ -72,6 +74,19 @@ pub(crate) fn read(text: &str) -> Result<Kubeconfig, KubeconfigError> {
         authority: pem(cluster, "clusters[0].cluster.certificate-authority-data", AUTHORITY)?,
         client: certificate.zip(key),
     })
+}
+
+/// Whether a kubeconfig has nothing that [`Kubeconfig::text`] wouldn't write anew: at most our cluster, its context, its user.
+pub(crate) fn is_ours(text: &str) -> Result<bool, KubeconfigError> {
+    let value = yaml::parse(text)?.into_iter().next().unwrap_or_default();
+    let only = |list: &str, name: Option<&str>| match value[list].as_array().map(Vec::as_slice) {
+        None | Some([]) => true,
+        Some([one]) => name.is_none_or(|name| one["name"] == name),
+        Some(_) => false,
+    };
+    // Whatever else is a map is somebody's, and not one of ours.
+    let known = value.is_null() || value["kind"] == "Config";
+    Ok(known && only("clusters", Some(NAME)) && only("contexts", Some(NAME)) && only("users", None))
 }
 
 fn pem(of: &Value, path: &'static str, field: &str) -> Result<Option<String>, KubeconfigError> {

@@ -18,6 +18,8 @@ use crate::embedded::resource::Table;
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     overlay: BTreeMap<Key, Option<Arc<Object>>>,
+    /// Those of the overlay that are there: a write that deletes thousands looks through these alone.
+    written: BTreeMap<Key, Arc<Object>>,
     pub(super) events: Vec<Event>,
     pub(super) revision: u64,
 }
@@ -26,6 +28,15 @@ impl Batch {
     /// Nothing yet, after a revision.
     pub(super) fn after(revision: u64) -> Self {
         Self { revision, ..Self::default() }
+    }
+
+    /// Says what an object is after this batch.
+    fn set(&mut self, key: Key, object: Option<Arc<Object>>) {
+        match &object {
+            Some(object) => drop(self.written.insert(key.clone(), object.clone())),
+            None => drop(self.written.remove(&key)),
+        }
+        self.overlay.insert(key, object);
     }
 
     /// The text that this batch adds to the log.
@@ -69,7 +80,7 @@ impl<'a> Transaction<'a> {
 
     /// The object that has a UID.
     pub fn by_uid(&self, uid: &str) -> Option<Arc<Object>> {
-        let mut changed = self.batch.overlay.values().flatten();
+        let mut changed = self.batch.written.values();
         if let Some(object) = changed.find(|object| object.facts.uid == uid) {
             return Some(object.clone());
         }
@@ -81,7 +92,7 @@ impl<'a> Transaction<'a> {
     pub fn dependents(&self, uid: &str) -> Vec<Arc<Object>> {
         let committed =
             self.state.dependents(uid).filter(|object| !self.batch.overlay.contains_key(&object.key));
-        let changed = self.batch.overlay.values().flatten();
+        let changed = self.batch.written.values();
         let changed = changed.filter(|object| object.facts.owners.iter().any(|owner| owner.uid == uid));
         committed.chain(changed).cloned().collect()
     }
@@ -95,13 +106,21 @@ impl<'a> Transaction<'a> {
             .filter(|object| !overlay.contains_key(&object.key))
             .map(|object| (object.key.clone(), object.clone()))
             .collect();
-        for (key, object) in overlay {
-            let inside = key.table == table && namespace.is_none_or(|namespace| *key.namespace == *namespace);
-            if let Some(object) = object.as_ref().filter(|_| inside) {
+        for (key, object) in &self.batch.written {
+            if key.table == table && namespace.is_none_or(|namespace| *key.namespace == *namespace) {
                 found.insert(key.clone(), object.clone());
             }
         }
         found.into_values().collect()
+    }
+
+    /// Whether a table has anything in a namespace. Ends at the first that is found.
+    pub fn has_any(&self, table: Table, namespace: &str) -> bool {
+        let inside = |key: &Key| key.table == table && *key.namespace == *namespace;
+        let mut committed = self.state.range(table, Some(namespace), None);
+        let mut written = self.batch.written.range(Key::new(table, namespace, "")..);
+        written.next().is_some_and(|(key, _)| inside(key))
+            || committed.any(|object| !self.batch.overlay.contains_key(&object.key))
     }
 
     /// Writes an object: its `resourceVersion` becomes that of this change.
@@ -117,7 +136,7 @@ impl<'a> Transaction<'a> {
         let what = if before.is_some() { What::Modified } else { What::Added };
         let object = Arc::new(draft.finish(key.clone(), revision, what));
         self.change(what, object.clone(), before);
-        self.batch.overlay.insert(key, Some(object.clone()));
+        self.batch.set(key, Some(object.clone()));
         object
     }
 
@@ -127,7 +146,7 @@ impl<'a> Transaction<'a> {
         let revision = self.next();
         let object = Arc::new(Object::new(key.clone(), revision, What::Deleted, last));
         self.change(What::Deleted, object.clone(), Some(before));
-        self.batch.overlay.insert(key.clone(), None);
+        self.batch.set(key.clone(), None);
         Some(object)
     }
 
@@ -165,7 +184,7 @@ impl<'a> Transaction<'a> {
                 Before::Object(object) => Some(object),
                 Before::Nothing | Before::Facts(_) => None,
             };
-            self.batch.overlay.insert(event.object.key.clone(), before);
+            self.batch.set(event.object.key.clone(), before);
         }
         self.batch.revision = self.mark.1;
     }

@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use tokio::sync::mpsc::Receiver;
 
 use super::Shared;
@@ -16,7 +15,6 @@ use super::object::What;
 use super::reserve::Reserve;
 use super::state::Limits;
 use super::transaction::{Batch, Transaction};
-use crate::embedded::resource::Table;
 use crate::embedded::status::Status;
 
 /// Writes per commit: enough that a sync's milliseconds are shared by all that came meanwhile, few enough that the
@@ -24,15 +22,9 @@ use crate::embedded::status::Status;
 const WRITES: usize = 512;
 /// Text per commit. The largest object twice over is still far below it.
 const BYTES: usize = 16 << 20;
-/// As kube-apiserver: Events go after an hour.
-const EVENTS_LIVE: SignedDuration = SignedDuration::from_hours(1);
-/// How often old Events are looked for, when something is written: without writes nothing grows.
-const SWEEP: SignedDuration = SignedDuration::from_mins(1);
 /// While the disk is full: so much text has to be deleted before the file is made smaller, which takes a while. A
 /// quarter of the reserve: what a person deletes in order to make room is soon that much.
 const FREED: usize = 1 << 20;
-/// Old Events that one sweep takes away.
-const SWEPT: usize = 500;
 
 /// What is told while the reserve is given up.
 const TIGHT: &str = "No space is left for anything but deleting";
@@ -58,7 +50,6 @@ pub(super) struct Writer {
     pub(super) floor: u64,
     /// The batch whose commit failed: to be taken back on disk, should it have got there, before the next is written.
     pub(super) failed: Option<Batch>,
-    pub(super) swept: Timestamp,
     /// Text that was deleted since the disk was full.
     pub(super) freed: usize,
 }
@@ -77,7 +68,6 @@ impl Writer {
         let (batch, forgotten) = {
             let state = self.shared.read();
             let mut batch = Batch::after(state.revision.max(self.floor));
-            sweep(&mut self.swept, &mut Transaction::new(&state, &mut batch));
             let mut next = Some(first);
             while let Some(job) = next {
                 let mut transaction = Transaction::new(&state, &mut batch);
@@ -155,26 +145,4 @@ impl Writer {
 
 fn full(said: &str) -> Status {
     Status::internal(format!("the store could not be written, nothing was changed: {said}"))
-}
-
-/// Takes away Events that are old.
-fn sweep(swept: &mut Timestamp, transaction: &mut Transaction<'_>) {
-    let now = transaction.now();
-    if now.duration_since(*swept) < SWEEP {
-        return;
-    }
-    *swept = now;
-    let Some(events) = Table::of("", "events") else { return };
-    let old = |value: &serde_json::Value| {
-        // Whichever is latest: a series is written again and again under one name.
-        let times =
-            ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
-        let times = times.iter().filter_map(|at| value.pointer(at)?.as_str()?.parse::<Timestamp>().ok());
-        times.max().is_some_and(|latest| now.duration_since(latest) > EVENTS_LIVE)
-    };
-    let gone = transaction.range(events, None).into_iter().map(|object| (object.key.clone(), object.value()));
-    let gone: Vec<_> = gone.filter(|(_, value)| old(value)).take(SWEPT).collect();
-    for (key, value) in gone {
-        transaction.remove(&key, &value);
-    }
 }

@@ -13,7 +13,7 @@ fn table(group: &str, version: &str, plural: &str, include: &str, objects: &[Val
     let resource = resource::find(group, version, plural).expect("served");
     let at = resource.version(version).expect("served");
     let table = Table { include: include.to_owned() };
-    render_at(&table, resource, at, objects, &json!({"resourceVersion": "7"}), true, now())
+    Rows::at(&table, resource, at, now()).table(objects, &json!({"resourceVersion": "7"}), true)
 }
 
 fn names(table: &Value, wide: bool) -> Vec<&str> {
@@ -185,7 +185,7 @@ fn leases_and_namespaces() {
 fn a_watch_sends_columns_once() {
     let resource = resource::find("", "v1", "nodes").expect("served");
     let table = Table { include: "None".to_owned() };
-    let shown = render(&table, resource, 0, &[], &json!({}), false);
+    let shown = Rows::new(&table, resource, 0).table(&[], &json!({}), false);
     assert_eq!(shown["columnDefinitions"], Value::Null);
 }
 

@@ -33,8 +33,11 @@ async fn what_is_over_an_hour_old_goes_with_the_next_event() {
     let table = resource::Table::of("", "events").unwrap();
     api.store()
         .write(move |tx| {
-            for (name, last) in [("old", later(-2)), ("kept", later(0))] {
+            for (name, last) in [("old", later(-2)), ("series", later(-2)), ("kept", later(0))] {
                 let mut value = event(name, Some(&last));
+                if name == "series" {
+                    value["series"] = json!({"count": 7, "lastObservedTime": later(0)});
+                }
                 value["metadata"] =
                     json!({"name": name, "namespace": "default", "creationTimestamp": later(-3)});
                 tx.put(Key::new(table, "default", name), &value);
@@ -43,14 +46,14 @@ async fn what_is_over_an_hour_old_goes_with_the_next_event() {
         })
         .await
         .unwrap();
-    assert_eq!(names(&api).await, ["kept", "old", "recent", "renewed"]);
+    assert_eq!(names(&api).await, ["kept", "old", "recent", "renewed", "series"]);
     // Those before it in order of change are younger: they are looked at first, and end the look.
     let touched = json!({"count": 2});
     for name in ["recent", "renewed"] {
         patch(&api, &format!("{EVENTS}/{name}"), "merge-patch+json", touched.clone()).await;
     }
     assert_eq!(ask(&api, "POST", EVENTS, Some(event("new", None))).await.0, 201);
-    assert_eq!(names(&api).await, ["kept", "new", "recent", "renewed"]);
+    assert_eq!(names(&api).await, ["kept", "new", "recent", "renewed", "series"]);
 }
 
 #[tokio::test]

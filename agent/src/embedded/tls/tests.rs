@@ -56,3 +56,23 @@ fn errors_name_the_option_and_the_file() {
     let said = of(&|files| files.key = folder.path().join("ca.key"));
     assert!(said.starts_with("--tls-key ") && said.contains("is not the key of --tls-cert"), "{said}");
 }
+
+#[test]
+fn a_list_that_vanishes_stays_in_force() {
+    let folder = Folder::new();
+    let files = files(&folder);
+    let tls = Tls::load(&files).expect("TLS");
+    // None is none, until there was one.
+    tls.reload().expect("read again");
+    Revoked::add(&files.revoked, "system:node:node01", 1_800_000_000).expect("written");
+    tls.refresh().expect("read again");
+    fs::remove_file(&files.revoked).expect("removed");
+    for read in [tls.refresh(), tls.reload()] {
+        let said = read.expect_err("told").to_string();
+        assert!(said.contains("was there and isn't any more"), "{said}");
+        assert_eq!(tls.loaded().revoked.since("system:node:node01"), Some(1_800_000_000));
+    }
+    fs::write(&files.revoked, "").expect("written");
+    tls.refresh().expect("read again");
+    assert!(tls.loaded().revoked.is_empty());
+}

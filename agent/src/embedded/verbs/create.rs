@@ -47,7 +47,7 @@ struct Ready {
 
 impl Call {
     pub(in crate::embedded) async fn create(self, text: &[u8]) -> Result<Response<Answer>, Status> {
-        let dry_run = self.query.dry_run()?;
+        let dry_run = self.query.dry_run("CreateOptions")?;
         let Decoded { mut value, mut warnings } = self.decoded(text)?;
         place(&self.target, &mut value)?;
         if self.target.name.is_some() {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use hyper::StatusCode;
-use hyper::http::Response;
+use hyper::http::{HeaderMap, Response};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Call;
@@ -18,8 +19,37 @@ use crate::embedded::shape::ListMeta;
 use crate::embedded::status::{Cause, Status};
 use crate::embedded::store::{Object, Transaction};
 
+/// What the options of a delete are called.
+const OPTIONS: &str = "DeleteOptions";
+
 /// Namespaces that agents rely on.
 const KEPT: [&str; 2] = ["default", "kube-node-lease"];
+
+/// `DeleteOptions` as they are sent. A field of a wrong type is an error, never one that isn't there: it may be what was to
+/// keep the object.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Given {
+    kind: Option<String>,
+    dry_run: Option<Vec<Option<String>>>,
+    preconditions: Option<Preconditions>,
+    propagation_policy: Option<String>,
+    orphan_dependents: Option<bool>,
+    // Read for their types alone: nothing here waits, and no object is unreadable.
+    #[serde(rename = "apiVersion")]
+    _api_version: Option<String>,
+    #[serde(rename = "gracePeriodSeconds")]
+    _grace_period: Option<i64>,
+    #[serde(rename = "ignoreStoreReadErrorWithClusterBreakingPotential")]
+    _ignore_store_read_error: Option<bool>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Preconditions {
+    uid: Option<String>,
+    resource_version: Option<String>,
+}
 
 /// How to delete, and what must be so.
 #[derive(Clone, Debug)]
@@ -126,49 +156,69 @@ impl Call {
         Ok(gc::delete(tx, object, options.propagation))
     }
 
-    /// `DeleteOptions`, of the body or of the query.
+    /// `DeleteOptions`, of the body, or of the query where there is none.
     fn options(&self, text: &[u8]) -> Result<Options, Status> {
-        let given = if text.iter().all(u8::is_ascii_whitespace) {
-            Value::Null
-        } else {
-            body::delete_options(&self.headers, text)?
-        };
-        if !given.is_null() && !given.is_object() {
-            return Err(Status::bad_request("the body is not a DeleteOptions object"));
-        }
-        if let Some(kind) = given["kind"].as_str().filter(|kind| *kind != "DeleteOptions") {
-            return Err(Status::bad_request(format!(
-                "the body must be of type DeleteOptions: it is a {kind}"
-            )));
-        }
-        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let given = if text.is_empty() { self.asked_for()? } else { Given::read(&self.headers, text)? };
         let dry: Vec<&str> =
-            given["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let policy = text(&given["propagationPolicy"])
-            .or_else(|| self.query.get("propagationPolicy").map(str::to_owned));
-        let orphan = given["orphanDependents"].as_bool().or(self.query.maybe_flag("orphanDependents")?);
-        let propagation = match (policy.as_deref(), orphan) {
-            (None, Some(true)) | (Some("Orphan"), None) => Propagation::Orphan,
-            (None, _) | (Some("Background"), None) => Propagation::Background,
-            (Some("Foreground"), None) => Propagation::Foreground,
-            (Some(_), Some(_)) => {
-                let message = "Invalid value: orphanDependents and deletionPropagation cannot be both set";
-                let cause = Cause::new("FieldValueInvalid", message, "propagationPolicy");
-                return Err(query::options("DeleteOptions", vec![cause]));
-            }
-            (Some(other), None) => {
-                let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
-                let message = format!("Unsupported value: {other:?}: {supported}");
-                let cause = Cause::new("FieldValueNotSupported", message, "propagationPolicy");
-                return Err(query::options("DeleteOptions", vec![cause]));
-            }
-        };
+            given.dry_run.iter().flatten().map(|word| word.as_deref().unwrap_or_default()).collect();
+        let guards = given.preconditions.unwrap_or_default();
         Ok(Options {
-            propagation,
-            dry_run: query::dry_run(&dry)? || self.query.dry_run()?,
-            uid: text(&given["preconditions"]["uid"]),
-            revision: text(&given["preconditions"]["resourceVersion"]),
+            propagation: propagation(given.propagation_policy.as_deref(), given.orphan_dependents)?,
+            // Of the query too, where a body says nothing of it: whoever asks for a dry run wants nothing deleted.
+            dry_run: query::dry_run(OPTIONS, &dry)? || self.query.dry_run(OPTIONS)?,
+            uid: guards.uid,
+            revision: guards.resource_version,
         })
+    }
+
+    /// The options of the query, but for `dryRun`.
+    fn asked_for(&self) -> Result<Given, Status> {
+        self.query.number("gracePeriodSeconds")?;
+        Ok(Given {
+            propagation_policy: self.query.given("propagationPolicy").map(str::to_owned),
+            orphan_dependents: self.query.maybe_flag("orphanDependents")?,
+            ..Given::default()
+        })
+    }
+}
+
+impl Given {
+    fn read(headers: &HeaderMap, text: &[u8]) -> Result<Self, Status> {
+        let wrong = |why: &dyn std::fmt::Display| {
+            Status::bad_request(format!("the body is not a DeleteOptions object: {why}"))
+        };
+        let value = body::delete_options(headers, text)?;
+        if value.is_null() {
+            return Ok(Self::default());
+        }
+        // A list would do for serde, its items taken for the fields in their order.
+        let guards = value.get("preconditions").unwrap_or(&Value::Null);
+        if !value.is_object() || !(guards.is_null() || guards.is_object()) {
+            return Err(wrong(&"a map is expected"));
+        }
+        let given: Self = serde_json::from_value(value).map_err(|error| wrong(&error))?;
+        match given.kind.as_deref().filter(|kind| !matches!(*kind, "" | OPTIONS)) {
+            Some(kind) => Err(wrong(&format!("it is a {kind}"))),
+            None => Ok(given),
+        }
+    }
+}
+
+fn propagation(policy: Option<&str>, orphan: Option<bool>) -> Result<Propagation, Status> {
+    let refused = |cause| Err(query::options(OPTIONS, vec![cause]));
+    match (policy, orphan) {
+        (None, Some(true)) | (Some("Orphan"), None) => Ok(Propagation::Orphan),
+        (None, _) | (Some("Background"), None) => Ok(Propagation::Background),
+        (Some("Foreground"), None) => Ok(Propagation::Foreground),
+        (Some(policy), Some(_)) => {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            refused(Cause::invalid("propagationPolicy", &policy.into(), why))
+        }
+        (Some(other), None) => {
+            let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
+            let message = format!("Unsupported value: {other:?}: {supported}");
+            refused(Cause::new("FieldValueNotSupported", message, "propagationPolicy"))
+        }
     }
 }
 

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
-use serde_json::Value;
 
 use crate::embedded::resource::Table;
 use crate::embedded::store::{Object, Transaction};
@@ -35,7 +34,8 @@ pub(super) fn events(tx: &mut Transaction<'_>, table: Table) {
 
 fn is_over(event: &Arc<Object>, now: i64) -> bool {
     let event = event.value();
-    let times = [&event["lastTimestamp"], &event["eventTime"], &event["metadata"]["creationTimestamp"]];
-    let seconds = |time: &Value| Some(time.as_str()?.parse::<Timestamp>().ok()?.as_second());
-    times.into_iter().filter_map(seconds).max().is_none_or(|last| last.saturating_add(LASTS) < now)
+    // Whichever is latest: a series is written again and again under one name.
+    let times = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
+    let seconds = |at: &&str| Some(event.pointer(at)?.as_str()?.parse::<Timestamp>().ok()?.as_second());
+    times.iter().filter_map(seconds).max().is_none_or(|last| last.saturating_add(LASTS) < now)
 }

@@ -54,7 +54,7 @@ enum Ready {
 
 impl Call {
     pub(in crate::embedded) async fn update(self, text: &[u8]) -> Result<Response<Answer>, Status> {
-        let dry_run = self.query.dry_run()?;
+        let dry_run = self.query.dry_run("UpdateOptions")?;
         let Decoded { mut value, mut warnings } = self.decoded(text)?;
         warnings.extend(self.deprecated());
         self.check_name(&value)?;
@@ -69,7 +69,7 @@ impl Call {
 
     pub(in crate::embedded) async fn patch(self, text: &[u8]) -> Result<Response<Answer>, Status> {
         let validation = self.query.field_validation()?;
-        let dry_run = self.query.dry_run()?;
+        let dry_run = self.query.dry_run("PatchOptions")?;
         let patch = Patch::parse(self.target.resource, &body::media_type(&self.headers), text)?;
         let shown = String::from_utf8_lossy(text).into_owned();
         let make = move |call: &Self, old: &Object, _: &Value| {
@@ -203,22 +203,10 @@ impl Call {
     fn check_patched(&self, before: &Value, value: &mut Value) -> Result<(), Status> {
         let resource = self.target.resource;
         let name = self.target.name.as_deref().unwrap_or_default();
+        self.check_name(value)?;
+        place(&self.target, value)?;
         let (old, new) = (&before["metadata"], &value["metadata"]);
-        if new["name"] != old["name"] {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({}) does not match the name on the URL ({name})",
-                new["name"].as_str().unwrap_or_default()
-            )));
-        }
-        if new["namespace"] != old["namespace"] {
-            return Err(Status::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
-            ));
-        }
-        let revision = &new["resourceVersion"];
-        if !revision.is_null() && *revision != old["resourceVersion"] {
-            return Err(Status::stale(resource, name));
-        }
+        meta::guard_revision(resource, name, new, old)?;
         if new["uid"] != old["uid"] && !new["uid"].is_null() {
             let cause = Cause::invalid("metadata.uid", &new["uid"], "field is immutable");
             return Err(Status::invalid(resource, name, vec![cause]));

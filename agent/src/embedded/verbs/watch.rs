@@ -27,6 +27,7 @@ use crate::embedded::selector::Selector;
 use crate::embedded::shape::Shape;
 use crate::embedded::status::{Cause, Status};
 use crate::embedded::store::{Before, Event, Key, Object, Shared, What};
+use crate::embedded::table::Rows;
 
 /// Lines made at a time: enough that the lock is not taken for each, few enough to be no queue.
 const LINES: usize = 64;
@@ -307,14 +308,8 @@ impl Watcher {
         };
         let mut object = json!({"kind": kind, "apiVersion": api_version, "metadata": meta});
         if let Shape::Table(table) = &self.shape {
-            object = crate::embedded::table::render(
-                table,
-                self.resource,
-                self.version,
-                &[],
-                &object["metadata"],
-                false,
-            );
+            let rows = Rows::new(table, self.resource, self.version);
+            object = rows.table(&[], &object["metadata"], false);
         }
         line(&json!({"type": "BOOKMARK", "object": object}))
     }

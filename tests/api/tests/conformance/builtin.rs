@@ -154,6 +154,38 @@ pub(crate) async fn lease_times_keep_their_microseconds(s: Server) {
     begins(s.post(LEASES, &object).await, 400, "BadRequest", about);
 }
 
+pub(crate) async fn times_have_all_their_microseconds(s: Server) {
+    let wrong = [
+        "2024-01-01T00:00:00Z",
+        "2024-01-01T00:00:00.1Z",
+        "2024-01-01T00:00:00.123Z",
+        "2024-01-01T00:00:00.1234567Z",
+        "2024-01-01T00:00:00.123456",
+        "2024-01-01t00:00:00.123456z",
+        "2024-01-01 00:00:00.123456Z",
+        "2024-01-01T00:00:60.000000Z",
+        "2024-01-01T00:00:00.123456+0200",
+        "",
+    ];
+    let mut object = lease(&s.name("lease"));
+    let about = "Lease in version \"v1\" cannot be handled as a Lease: ";
+    for time in wrong {
+        object["spec"]["renewTime"] = json!(time);
+        begins(s.post(LEASES, &object).await, 400, "BadRequest", about);
+    }
+    object["spec"]["renewTime"] = json!("2024-01-01T02:00:00.123456+02:00");
+    assert_eq!(s.post(LEASES, &object).await.created()["spec"]["renewTime"], "2024-01-01T00:00:00.123456Z");
+    for (field, value) in [
+        ("eventTime", json!("2024-01-01T00:00:00Z")),
+        ("series", json!({"count": 1, "lastObservedTime": "2024-01-01T00:00:00Z"})),
+    ] {
+        let mut object = event(&s.name("event"), "node01");
+        object[field] = value;
+        let about = "Event in version \"v1\" cannot be handled as a Event: ";
+        begins(s.post(EVENTS, &object).await, 400, "BadRequest", about);
+    }
+}
+
 pub(crate) async fn lease_update_is_guarded(s: Server) {
     let name = s.name("lease");
     let path = at(LEASES, &name);

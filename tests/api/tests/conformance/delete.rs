@@ -89,7 +89,49 @@ pub(crate) async fn options_are_checked(s: Server) {
     assert_eq!(causes(&status), [("propagationPolicy", "FieldValueInvalid")]);
     let broken = s.ask(hyper::Method::DELETE, &path, Some("application/json"), "{\"bro".into()).await;
     broken.refused(400, "BadRequest");
+    let blank = s.ask(hyper::Method::DELETE, &path, Some("application/json"), " ".into()).await;
+    blank.refused(400, "BadRequest");
+    for query in ["propagationPolicy=", "propagationPolicy=Bogus", "dryRun=", "dryRun=Some"] {
+        s.delete(&format!("{path}?{query}")).await.refused(422, "Invalid");
+    }
+    s.delete(&format!("{path}?gracePeriodSeconds=x")).await.refused(400, "BadRequest");
+    s.delete(&format!("{path}?gracePeriodSeconds=")).await.refused(400, "BadRequest");
     assert_eq!(s.get(&path).await.ok(), before);
+}
+
+/// What may be meant to keep an object must not be overlooked.
+pub(crate) async fn options_of_wrong_types_delete_nothing(s: Server) {
+    let (path, before) = made(&s).await;
+    let wrong = [
+        json!({"dryRun": "All"}),
+        json!({"dryRun": [5]}),
+        json!({"preconditions": "x"}),
+        json!({"preconditions": []}),
+        json!({"preconditions": {"uid": 5}}),
+        json!({"preconditions": {"resourceVersion": 1}}),
+        json!({"propagationPolicy": 5}),
+        json!({"orphanDependents": "true"}),
+        json!({"orphanDependents": 1}),
+        json!({"gracePeriodSeconds": "x"}),
+        json!({"gracePeriodSeconds": 1.5}),
+        json!({"ignoreStoreReadErrorWithClusterBreakingPotential": "x"}),
+        json!({"kind": 5}),
+        json!({"kind": "NodeIPPool"}),
+        json!({"apiVersion": 5}),
+    ];
+    for options in wrong {
+        s.delete_with(&path, &options).await.refused(400, "BadRequest");
+        s.delete_with(&format!("{POOLS}?labelSelector=a%3Dnobody"), &options)
+            .await
+            .refused(400, "BadRequest");
+    }
+    s.delete_with(&path, &json!({"dryRun": [null]})).await.refused(422, "Invalid");
+    assert_eq!(s.get(&path).await.ok(), before);
+    // Null is nothing.
+    let nothing = json!({"dryRun": null, "preconditions": {"uid": null}, "propagationPolicy": null,
+        "orphanDependents": null, "gracePeriodSeconds": null});
+    s.delete_with(&path, &nothing).await.ok();
+    s.get(&path).await.refused(404, "NotFound");
 }
 
 pub(crate) async fn finalizers_hold_it(s: Server) {

@@ -64,4 +64,17 @@ pub(crate) async fn only_all_is_known(s: Server) {
     let status = s.post(&format!("{POOLS}?dryRun=Some"), &pool(&name)).await.says(422, "Invalid", words);
     assert_eq!(causes(&status), [("dryRun", "FieldValueNotSupported")]);
     s.get(&at(POOLS, &name)).await.refused(404, "NotFound");
+    let before = s.post(POOLS, &pool(&name)).await.created();
+    let path = format!("{}?dryRun=All&dryRun=Some", at(POOLS, &name));
+    let words = |options: &str| {
+        format!(
+            "{options}.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"All\",\"Some\"]: supported values: \"All\""
+        )
+    };
+    s.put(&path, &before).await.says(422, "Invalid", &words("UpdateOptions"));
+    s.merge(&path, &json!({})).await.says(422, "Invalid", &words("PatchOptions"));
+    s.delete(&path).await.says(422, "Invalid", &words("DeleteOptions"));
+    let options = json!({"dryRun": ["All", "Some"]});
+    s.delete_with(&at(POOLS, &name), &options).await.says(422, "Invalid", &words("DeleteOptions"));
+    assert_eq!(s.get(&at(POOLS, &name)).await.ok(), before);
 }

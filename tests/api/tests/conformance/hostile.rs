@@ -1,7 +1,7 @@
 //! What no honest client sends: a Status, and nothing changed.
 
 use api_tests::server::Server;
-use api_tests::server::paths::{LEASES, NODES, POLICIES, POOLS, at, node, policy, pool};
+use api_tests::server::paths::{LEASES, NAMESPACES, NODES, POLICIES, POOLS, at, node, policy, pool};
 use hyper::{Method, Request};
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -172,6 +172,7 @@ pub(crate) async fn methods_that_are_not_there(s: Server) {
         (Method::from_bytes(b"FOO").expect("a method"), path.clone()),
         (Method::PUT, NODES.to_owned()),
         (Method::PATCH, NODES.to_owned()),
+        (Method::DELETE, NAMESPACES.to_owned()),
         (Method::POST, format!("{NODES}/{name}/status")),
         (Method::POST, "/apis/coordination.k8s.io/v1/leases".to_owned()),
         (Method::from_bytes(b"FOO").expect("a method"), format!("{NODES}/{name}")),

@@ -83,7 +83,9 @@ suite! {
         merge_patch_merges_and_removes
         a_resource_version_in_a_patch_guards_it
         test_of_the_resource_version_guards_it
+        the_resource_version_can_not_be_taken_out
         identity_can_not_be_patched
+        going_can_not_be_written
         an_empty_patch_changes_nothing
         what_is_not_there_is_404
         strategic_merge_is_for_builtin_kinds
@@ -103,6 +105,7 @@ suite! {
         what_is_not_there_is_404
         preconditions_guard
         options_are_checked
+        options_of_wrong_types_delete_nothing
         finalizers_hold_it
         no_finalizer_is_added_while_it_goes
         a_name_that_goes_is_taken
@@ -193,6 +196,7 @@ suite! {
         node_fields_are_typed
         node_field_selectors
         lease_times_keep_their_microseconds
+        times_have_all_their_microseconds
         lease_update_is_guarded
         namespaces_must_exist
         the_namespace_must_agree

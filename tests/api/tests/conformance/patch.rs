@@ -1,6 +1,6 @@
 //! JSON patch and merge patch of objects; what else is called a patch.
 
-use api_tests::server::paths::{POOLS, at, pool};
+use api_tests::server::paths::{LEASES, NODES, POOLS, at, lease, node, pool};
 use api_tests::server::{APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, Server};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -45,6 +45,11 @@ pub(crate) async fn a_failed_test_is_422_and_nothing_happens(s: Server) {
         json!({"op": "test", "path": "/metadata/labels/nothing", "value": "x"}),
         json!({"op": "test", "path": "/metadata/labels", "value": {}}),
         json!({"op": "test", "path": "/metadata/labels/a", "value": null}),
+        // Null holds for what a map doesn't have, not where there is no map.
+        json!({"op": "test", "path": "/metadata/annotations/x", "value": null}),
+        json!({"op": "test", "path": "/spec/nothing/x", "value": null}),
+        json!({"op": "test", "path": "/spec/quarantine/x", "value": null}),
+        json!({"op": "test", "path": "/metadata/finalizers/7", "value": null}),
     ];
     for test in tests {
         // Also when what comes before it would have worked.
@@ -158,6 +163,66 @@ pub(crate) async fn test_of_the_resource_version_guards_it(s: Server) {
     assert_eq!(s.get(&path).await.ok(), after);
 }
 
+pub(crate) async fn the_resource_version_can_not_be_taken_out(s: Server) {
+    let patches = [
+        (MERGE_PATCH, json!({"metadata": {"resourceVersion": null, "labels": {"c": "d"}}})),
+        (MERGE_PATCH, json!({"metadata": {"resourceVersion": ""}})),
+        (MERGE_PATCH, json!({"metadata": {"resourceVersion": "0"}})),
+        (JSON_PATCH, json!([{"op": "remove", "path": "/metadata/resourceVersion"}])),
+    ];
+    let (path, before) = made(&s).await;
+    let name = s.name("lease");
+    let leased = s.post(LEASES, &lease(&name)).await.created();
+    let words = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
+    for (content_type, patch) in &patches {
+        let (status, leases) = (format!("{path}/status"), at(LEASES, &name));
+        for path in [&path, &status, &leases] {
+            let refused = s.patch(path, content_type, patch).await.refused(422, "Invalid");
+            assert_eq!(causes(&refused), [("metadata.resourceVersion", "FieldValueInvalid")]);
+            assert!(refused["message"].as_str().is_some_and(|m| m.ends_with(words)), "{refused}");
+        }
+    }
+    assert_eq!(s.get(&path).await.ok(), before);
+    assert_eq!(s.get(&at(LEASES, &name)).await.ok(), leased);
+    // Of other kinds an update needs none, nor does a patch.
+    let name = s.name("node");
+    s.post(NODES, &node(&name)).await.created();
+    for (content_type, patch) in &patches {
+        s.patch(&at(NODES, &name), content_type, patch).await.ok();
+    }
+}
+
+/// Only a delete says that an object goes.
+pub(crate) async fn going_can_not_be_written(s: Server) {
+    let name = s.name("node");
+    let (pool, before) = made(&s).await;
+    let whole = s.post(NODES, &node(&name)).await.created();
+    let node = at(NODES, &name);
+    for field in
+        [json!({"deletionTimestamp": "2024-01-01T00:00:00Z"}), json!({"deletionGracePeriodSeconds": 5})]
+    {
+        let patch = json!({"metadata": field});
+        for path in [&pool, &node, &format!("{node}/status")] {
+            let status = s.merge(path, &patch).await.refused(422, "Invalid");
+            let path =
+                format!("metadata.{}", field.as_object().expect("a map").keys().next().expect("a field"));
+            assert_eq!(causes(&status)[0], (path.as_str(), "FieldValueInvalid"));
+            assert!(status["message"].as_str().is_some_and(|m| m.contains("field is immutable")), "{status}");
+        }
+        // Beside the status of what comes of a CRD nothing is looked at.
+        s.merge(&format!("{pool}/status"), &patch).await.ok();
+        let mut going = s.get(&pool).await.ok();
+        for (key, value) in field.as_object().expect("a map") {
+            going["metadata"][key] = value.clone();
+        }
+        s.put(&pool, &going).await.refused(422, "Invalid");
+    }
+    let after = s.get(&pool).await.ok();
+    assert_eq!(after["metadata"]["deletionTimestamp"], Value::Null);
+    assert_eq!(after["spec"], before["spec"]);
+    assert_eq!(s.get(&node).await.ok()["metadata"]["uid"], whole["metadata"]["uid"]);
+}
+
 pub(crate) async fn identity_can_not_be_patched(s: Server) {
     let (path, before) = made(&s).await;
     let name = before["metadata"]["name"].as_str().expect("a name");
@@ -166,6 +231,9 @@ pub(crate) async fn identity_can_not_be_patched(s: Server) {
         "BadRequest",
         &format!("the name of the object (other) does not match the name on the URL ({name})"),
     );
+    let words =
+        format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
+    s.merge(&path, &json!({"metadata": {"name": null}})).await.says(400, "BadRequest", &words);
     let status = s.merge(&path, &json!({"metadata": {"uid": "other"}})).await.refused(422, "Invalid");
     assert_eq!(causes(&status)[0], ("metadata.uid", "FieldValueInvalid"));
     assert!(status["message"].as_str().is_some_and(|m| m.contains("field is immutable")), "{status}");
