@@ -20,6 +20,8 @@ use crate::telemetry::warn;
 pub const LASTS: Duration = Duration::from_secs(15);
 pub const RENEW: Duration = Duration::from_secs(5);
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// So often in a row somebody may be quicker.
+const QUICKER: usize = 3;
 
 /// A Lease to be held by one of several.
 pub struct Election {
@@ -80,14 +82,15 @@ impl Election {
     /// once: whoever had it is more likely off than back.
     pub async fn claim(&mut self) -> Result<Result<(), String>, kube::Error> {
         let free = |own: &mut Self, lease: &Lease| !is_fresh(lease) || own.has_run_out(lease);
-        loop {
+        // Who was quicker is seen by looking again.
+        for _ in 0..QUICKER {
             match self.take_if_free(free).await? {
                 Ok(()) => return Ok(Ok(())),
                 Err(Some(holder)) => return Ok(Err(holder)),
-                // Who that is is seen by looking again.
-                Err(None) => tokio::task::yield_now().await,
+                Err(None) => {}
             }
         }
+        Ok(Err("somebody who is always quicker".to_owned()))
     }
 
     /// From now on the Lease goes with this owner.
