@@ -81,6 +81,11 @@ impl Host {
 /// The name a host is given at boot: the first line that is neither empty nor a comment, as hostname(5) has it.
 const HOSTNAME: &str = "/etc/hostname";
 
+/// What the kernel calls this host now, if anything.
+pub(crate) fn running_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
 fn hostname() -> io::Result<Hostname> {
     let running = nix::unistd::gethostname()?.to_string_lossy().into_owned();
     let read = file::read(HOSTNAME.as_ref())?;

@@ -43,13 +43,14 @@ use tokio::sync::{Notify, watch};
 
 use crate::api::error::{whole, words};
 use crate::api::task::Task;
+use crate::api::troubles::Troubles;
 use crate::api::{Watched, random};
 use crate::clock::{now, steady};
 use crate::health::Health;
 use crate::netlink::Observation;
 use crate::netns::{Identity, Namespace};
 use crate::probe::Probes;
-use crate::telemetry::{say, warn};
+use crate::telemetry::say;
 use enact::Tried;
 use journal::Book;
 use kernel::Kernel;
@@ -59,6 +60,7 @@ use telling::Telling;
 pub use journal::JournalError;
 pub use kernel::HostError;
 pub use register::Registration;
+pub(crate) use register::is_own;
 
 /// How long to wait after the API was away, at first and at most: longer each time, and never all hosts together.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -273,7 +275,7 @@ impl Agent {
             () = tokio::time::sleep(Duration::from_secs(3)) => {}
         }
         let mut failures = 0;
-        let mut said = String::new();
+        let mut troubles = Troubles::default();
         while !self.stopping.load(Ordering::SeqCst) {
             let woken = self.woken.clone();
             let hurry = self.hurry();
@@ -295,12 +297,11 @@ impl Agent {
             self.telling.health.waits();
             // What is wrong is said once, until it is another thing or nothing.
             match &wrong {
-                None => (failures, said) = (0, String::new()),
-                Some(now) if *now != said => {
-                    warn(&format!("{}: {now}; trying again", self.name));
-                    said.clone_from(now);
+                None => {
+                    failures = 0;
+                    troubles.over();
                 }
-                Some(_) => {}
+                Some(now) => troubles.say(&format!("{}: {now}; trying again", self.name)),
             }
             if wrong.is_some() {
                 // Whatever wakes it: who doesn't do its part is not asked at once.
@@ -317,16 +318,12 @@ impl Agent {
     /// What a change that was cut off left is put right, before anything else. Where that can't be, somebody has to look at
     /// the host: it is said, and tried again. Whether it is done: not if the agent is to stop.
     async fn recover(&mut self) -> bool {
-        let mut said = String::new();
+        let mut troubles = Troubles::default();
         while !self.stopping.load(Ordering::SeqCst) {
             self.telling.health.works();
             let Err(error) = self.kernel.recover().await else { return true };
             self.telling.health.waits();
-            let now = whole(&error);
-            if now != said {
-                warn(&format!("{}: {now}; nothing is done before that", self.name));
-                said = now;
-            }
+            troubles.say(&format!("{}: {}; nothing is done before that", self.name, whole(&error)));
             let mut stopped = self.stopped.subscribe();
             // Told to stop, or time to look again.
             let _ = tokio::time::timeout(RECOVER, stopped.wait_for(|stopped| *stopped)).await;
@@ -355,8 +352,7 @@ impl Agent {
     async fn registered(&self, registration: Registration) -> Result<Task, NodeError> {
         let (client, name) = (self.client.clone(), self.name.to_string());
         let Identity { boot, namespace } = self.kernel.identity().await?;
-        let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        let identity = format!("{}/{boot}/{namespace}", host.trim());
+        let identity = format!("{}/{boot}/{namespace}", crate::host::running_name());
         Ok(Task::spawn(registration.keep(client, name, identity, self.registered.clone())))
     }
 

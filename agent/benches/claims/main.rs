@@ -54,7 +54,7 @@ async fn measure(cluster: &'static Cluster, crowds: &[usize]) -> Result<()> {
     let counted = Counted::default();
     let server = Server::new(cluster.client());
     let mut crowd = Crowd::new(cluster, counted.clone());
-    println!("{}", Line::head());
+    println!("{}", head());
     for &many in crowds {
         let limit = Measured::of(&server, &counted, || plain::creates(cluster, many)).await?;
         limit.print(many, "e: so many objects, created", None);
@@ -129,15 +129,11 @@ impl Measured {
     }
 }
 
-struct Line;
-
-impl Line {
-    fn head() -> String {
-        format!(
-            "{:>5}  {:28}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}  {:>6}  {:>8}  {:>8}  answers that were no",
-            "hosts", "claims", "last", "p50", "p99", "of limit", "writes", "reads", "KiB", "CPU"
-        )
-    }
+fn head() -> String {
+    format!(
+        "{:>5}  {:28}  {:>9}  {:>9}  {:>9}  {:>9}  {:>6}  {:>6}  {:>8}  {:>8}  answers that were no",
+        "hosts", "claims", "last", "p50", "p99", "of limit", "writes", "reads", "KiB", "CPU"
+    )
 }
 
 /// What is under way, for whoever waits.

@@ -82,9 +82,9 @@ pub(crate) async fn naive(cluster: &Cluster, counted: &Counted, many: usize) -> 
             anyhow::Ok(begun.elapsed())
         }
     };
-    let mut tasks: Vec<_> = (0..many).map(|number| tokio::spawn(one(number))).collect();
+    let tasks: Vec<_> = (0..many).map(|number| tokio::spawn(one(number))).collect();
     let mut all = Grants::new();
-    for task in tasks.drain(..) {
+    for task in tasks {
         all.push(task.await??);
         if all.len().is_multiple_of(64) {
             progress(begun, &format!("{} of {many}, the naive way", all.len()));

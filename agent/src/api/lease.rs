@@ -14,7 +14,7 @@ use kube::api::{Api, PostParams};
 use kube::{Client, ResourceExt};
 
 use super::error::{Trouble, optional, trouble, words};
-use crate::telemetry::warn;
+use super::troubles::Troubles;
 
 /// How long a Lease lasts, how often it is renewed, and after how long without success its holder stops.
 pub const LASTS: Duration = Duration::from_secs(15);
@@ -31,8 +31,7 @@ pub struct Election {
     identity: String,
     /// The Lease as it last changed, and when that was seen.
     seen: Option<(Option<String>, Instant)>,
-    /// What was last said to be wrong.
-    complained: String,
+    troubles: Troubles,
     /// What the Lease goes with, if anything.
     owner: Option<OwnerReference>,
 }
@@ -44,18 +43,14 @@ impl Election {
             name: name.to_owned(),
             identity: identity.to_owned(),
             seen: None,
-            complained: String::new(),
+            troubles: Troubles::default(),
             owner: None,
         }
     }
 
     /// Says why there is no Lease, once for each reason.
     fn complain(&mut self, error: &kube::Error) {
-        let why = words(error);
-        if why != self.complained {
-            warn(&format!("Lease {}: {why}; trying again", self.name));
-            self.complained = why;
-        }
+        self.troubles.say(&format!("Lease {}: {}; trying again", self.name, words(error)));
     }
 
     /// Waits for the Lease, works while it is held, and waits again. Never ends; dropped, it leaves the Lease to run out.

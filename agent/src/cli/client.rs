@@ -111,6 +111,6 @@ impl Stop {
 
 /// This host's name, as a Node may have it.
 pub(super) fn hostname() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_lowercase();
+    let name = crate::host::running_name().to_lowercase();
     if crds::text::is_dns_subdomain(&name) { name } else { "berth".to_owned() }
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crds::names::annotation::SELF_REGISTERED;
 use crds::names::lease::NODES_NAMESPACE;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
@@ -16,6 +15,7 @@ use kube::{Client, ResourceExt};
 use serde_json::json;
 
 use crate::api::Watched;
+use crate::node::is_own;
 
 const LOOK: Duration = Duration::from_secs(10);
 /// As long as Kubernetes waits for a kubelet.
@@ -56,10 +56,6 @@ pub(super) async fn look_after(client: Client, nodes: Watched<Node>) {
             }
         }
     }
-}
-
-fn is_own(node: &Node) -> bool {
-    node.annotations().contains_key(SELF_REGISTERED)
 }
 
 fn is_ready(node: &Node) -> bool {

@@ -27,7 +27,7 @@ const NAMED: usize = 5;
 
 /// How a controller is called in its Events.
 pub(super) fn events(client: Client) -> Events {
-    let instance = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let instance = crate::host::running_name();
     let source = Source {
         component: "berth-controller".to_owned(),
         controller: "nmstate.io/berth-controller",

@@ -6,8 +6,9 @@
 //! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
 //! back, ending a hold; those need a leader.
 //!
-//! Costs: nothing where a leader answers within the grace. Alone, a claim is one read of its pool and two writes, and the list of all pools once a minute. A change of standing is three lists and one write of the policy; of a
-//! host that may write its own slot only, one write where it has one, and two lists once in a while where it waits for one.
+//! Costs: nothing where a leader answers within the grace. Alone, a claim is one read of its pool and two writes, and the
+//! list of all pools once a minute. A change of standing is three lists and one write of the policy; of a host that may write
+//! its own slot only, one write where it has one, and two lists once in a while where it waits for one.
 
 mod needs;
 

@@ -148,6 +148,7 @@ impl Registration {
     }
 }
 
-fn is_own(node: &Node) -> bool {
+/// Whether a Node was made by an agent, not by a kubelet.
+pub(crate) fn is_own(node: &Node) -> bool {
     node.annotations().contains_key(SELF_REGISTERED)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::SEEDS;
-use crate::field::{Field, address_on, one_address, static_ip};
+use crate::field::{Field, Host, address_on, one_address, static_ip};
 use crate::on::On;
 
 /// R20, R21, R22, R28: the seed's story. One policy, two pools, three hosts, each with its own addresses in the kernel.
@@ -54,15 +54,21 @@ pub(crate) async fn r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresse
     field.until_pool("traffic-1", "empty", |pool| pool["status"]["allocated"] == 0).await;
 }
 
-/// What a policy set and something else removed is put back.
-pub(crate) async fn drift_is_put_back(on: On) {
+/// A host with so many cards, and what policy `one` has put on the first.
+async fn with_an_address(on: On, cards: usize) -> (Field, Host, Vec<String>) {
     let field = Field::new(on).await;
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
-    let host = field.host("node01", 1).await;
+    let host = field.host("node01", cards).await;
     field.policy("one", one_address("traffic-1")).await;
     field.until_standing(&host, "one", "Available").await;
     let before = host.addresses("eth0");
     assert_eq!(before.len(), 1);
+    (field, host, before)
+}
+
+/// What a policy set and something else removed is put back.
+pub(crate) async fn drift_is_put_back(on: On) {
+    let (_field, host, before) = with_an_address(on, 1).await;
     host.ip(&format!("addr del {} dev eth0", before[0]));
     host.wait_until("put back", || host.addresses("eth0") == before).await;
 }
@@ -91,13 +97,7 @@ pub(crate) async fn r30_what_else_is_on_the_card_stays(on: On) {
 
 /// A policy is edited to have its address on another card, and then on none: it is the same address, and it is nowhere else.
 pub(crate) async fn an_edited_policy_takes_its_address_along(on: On) {
-    let field = Field::new(on).await;
-    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
-    let host = field.host("node01", 2).await;
-    field.policy("one", one_address("traffic-1")).await;
-    field.until_standing(&host, "one", "Available").await;
-    let before = host.addresses("eth0");
-    assert_eq!(before.len(), 1);
+    let (field, host, before) = with_an_address(on, 2).await;
     let is_over = |policy: &serde_json::Value| policy["status"]["conditions"][0]["status"] == "True";
     field.until_policy("one", "over", is_over).await;
     field.try_edit_policy("one", address_on("traffic-1", "eth1")).await.expect("it is over");
