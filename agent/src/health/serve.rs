@@ -57,9 +57,18 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, ServeError> {
         match text {
             "none" => Ok(Self::Nowhere),
-            _ => text.parse().map(Self::At).map_err(|_| ServeError::Address { text: text.to_owned() }),
+            _ => {
+                let address = text.parse().ok().or_else(|| bracketed(text));
+                address.map(Self::At).ok_or_else(|| ServeError::Address { text: text.to_owned() })
+            }
         }
     }
+}
+
+/// An IPv4 address in brackets: a manifest (`[$(POD_IP)]:9466`) can't know of which family its pod's address will be.
+fn bracketed(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.strip_prefix('[')?.split_once("]:")?;
+    Some(SocketAddr::new(address.parse().ok()?, port.parse().ok()?))
 }
 
 impl fmt::Display for Address {

@@ -76,6 +76,9 @@ async fn a_port_that_is_taken_is_said() {
 fn addresses_are_read() {
     assert_eq!("none".parse::<Address>().unwrap(), Address::Nowhere);
     assert_eq!("[::1]:9465".parse::<Address>().unwrap().to_string(), "[::1]:9465");
+    // Of whichever family: a manifest can't know.
+    assert_eq!("[10.0.0.1]:9466".parse::<Address>().unwrap().to_string(), "10.0.0.1:9466");
+    assert!("[10.0.0.1]9466".parse::<Address>().is_err() && "[node01]:9466".parse::<Address>().is_err());
     let wrong = "9465".parse::<Address>().unwrap_err().to_string();
     assert_eq!(
         wrong,
