@@ -108,8 +108,8 @@ impl ControlPlane {
     }
 
     fn start_on(programs: &Programs, ports: [u16; 3], options: &Options) -> Result<ControlPlane, StartError> {
-        let folder = folder::new("control-plane")
-            .map_err(|source| StartError::Io { what: "the folder", source })?;
+        let folder =
+            folder::new("control-plane").map_err(|source| StartError::Io { what: "the folder", source })?;
         files::write(&folder, programs, ports, options)?;
         let supervisor = Supervisor::start(&folder)?;
         folder::keep_on_panic(&folder);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::{Cluster, answer};
+use crate::{Cluster, Node, answer};
 
 impl Cluster {
     fn kubectl_command(&self, arguments: &[&str]) -> Command {
@@ -14,6 +14,16 @@ impl Cluster {
         // What it learns of the API is kept with the cluster, not in the home of whoever runs the test.
         let cache = self.folder.join("pki/cache").display().to_string();
         command.args(["--kubeconfig", &config, "--cache-dir", &cache]).args(arguments);
+        command
+    }
+
+    /// On a node, with the cluster's address and authority and nothing that says who asks.
+    pub fn bare_kubectl(&self, node: Node) -> Command {
+        let kubectl = self.programs.kubectl.display().to_string();
+        let mut command = self.on(node, &kubectl);
+        let authority = self.authority.path("ca.crt").display().to_string();
+        command.args(["--server", "https://10.99.0.1:443", "--certificate-authority", &authority]);
+        command.args(["--cache-dir", "/run/kubectl"]);
         command
     }
 

@@ -18,6 +18,7 @@ mod node;
 mod pki;
 mod programs;
 pub mod wait;
+mod watch;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ pub use node::Node;
 use pki::Authority;
 use programs::Programs;
 use supervisor::{Supervisor, folder, write_command};
+pub use watch::Watch;
 
 /// The holder of the control plane's network.
 const PLANE: &str = "plane";
@@ -113,12 +115,12 @@ impl Cluster {
 }
 
 /// What a command printed that has to go well.
-fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     answer(command).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 /// What a command printed; or that it failed, and what it said.
-fn answer(command: &mut Command) -> Result<String, String> {
+pub fn answer(command: &mut Command) -> Result<String, String> {
     let output = command.stdin(std::process::Stdio::null()).output();
     let output = output.map_err(|wrong| format!("{command:?}: {wrong}"))?;
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));

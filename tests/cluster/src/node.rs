@@ -8,6 +8,7 @@ use std::process::Command;
 
 use supervisor::write_command;
 
+use crate::watch::Watch;
 use crate::{Cluster, answer, run, wait};
 
 /// The wires that each node has a card on, in the order of the cards.
@@ -32,10 +33,13 @@ impl Node {
     }
 }
 
-/// What is removed when all nodes are gone: the control groups that they had.
+/// What is done when all nodes are gone: logs of pods stay with the others, and the control groups that they had go.
 pub(crate) fn after(folder: &Path) -> String {
     format!(
-        "for group in /sys/fs/cgroup/*/{}-*; do\n\
+        "for disk in disks/*; do\n\
+         \x20   [ ! -e keep ] || cp -r \"$disk/var/log/pods\" \"pods-${{disk#disks/}}\"\n\
+         done\n\
+         for group in /sys/fs/cgroup/*/{}-*; do\n\
          \x20   for ((tries = 0; tries < 100; tries++)); do\n\
          \x20       [ -d \"$group\" ] || break\n\
          \x20       find \"$group\" -depth -type d -exec rmdir {{}} + 2>/dev/null || sleep 0.05\n\
@@ -81,7 +85,8 @@ impl Cluster {
         for (card, wire) in WIRES.iter().enumerate() {
             let port = format!("{}-{card}", node.name());
             let address = format!("02:00:00:00:{card:02x}:{:02x}", node.0);
-            let peer = ["peer", "name", &format!("eth{card}"), "address", &address, "netns"].map(str::to_owned);
+            let peer =
+                ["peer", "name", &format!("eth{card}"), "address", &address, "netns"].map(str::to_owned);
             let mut add = self.in_plane("ip");
             run(add.args(["link", "add", &port, "type", "veth"]).args(peer).arg(inside.to_string()));
             run(self.in_plane("ip").args(["link", "set", &port, "master", wire, "up"]));
@@ -109,19 +114,38 @@ impl Cluster {
         command
     }
 
+    /// A command on a node's network alone: it needs none of the node's files, and ends with the signal that it is sent.
+    fn on_network(&self, node: Node, program: &str) -> Command {
+        let pid = fs::read_to_string(self.pid_file(node)).expect("a node that was booted");
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{pid}/ns/net")).args(["--", program]);
+        command
+    }
+
+    /// What happens to a node's addresses from now on.
+    pub fn watch_addresses(&self, node: Node) -> Watch {
+        Watch::start(self.on_network(node, "setpriv"), &["ip", "-oneline", "monitor", "address"])
+    }
+
+    /// Asks an address ten times a second, from this card, whether it is there.
+    pub fn pinger(&self, node: Node, card: &str, address: &str) -> Watch {
+        let line = ["busybox", "ping", "-i", "0.1", "-I", card, address];
+        Watch::start(self.on_network(node, "setpriv"), &line)
+    }
+
     fn pid_file(&self, node: Node) -> PathBuf {
         self.folder.join(format!("{}.pid", node.name()))
     }
 
     /// The IPv4 addresses on a card, as the kernel has them.
     pub fn addresses(&self, node: Node, card: &str) -> Vec<String> {
-        let shown = run(self.on(node, "ip").args(["-brief", "-4", "address", "show", "dev", card]));
+        let shown = run(self.on_network(node, "ip").args(["-brief", "-4", "address", "show", "dev", card]));
         shown.split_whitespace().skip(2).map(str::to_owned).collect()
     }
 
     /// Can this node reach that address, from this card?
     pub fn ping(&self, node: Node, card: &str, address: &str) -> Result<(), String> {
-        let mut ping = self.on(node, "busybox");
+        let mut ping = self.on_network(node, "busybox");
         answer(ping.args(["ping", "-c", "1", "-W", "2", "-I", card, address])).map(drop)
     }
 
@@ -129,7 +153,14 @@ impl Cluster {
     pub fn load(&self, node: Node, image: &Path) {
         let ctr = self.programs.runtime.join("ctr").display().to_string();
         let mut load = self.on(node, &ctr);
-        load.args(["--address", "/run/containerd/containerd.sock", "--namespace", "k8s.io", "images", "import"]);
+        load.args([
+            "--address",
+            "/run/containerd/containerd.sock",
+            "--namespace",
+            "k8s.io",
+            "images",
+            "import",
+        ]);
         run(load.arg(image));
     }
 

@@ -58,7 +58,8 @@ impl Supervisor {
             let answers = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
             Ok(Inner { child, commands, answers: BufReader::new(answers), pids: BTreeMap::new() })
         };
-        let inner = spawn().map_err(|source| SuperviseError::Io { what: "the supervisor of a test's programs", source })?;
+        let inner = spawn()
+            .map_err(|source| SuperviseError::Io { what: "the supervisor of a test's programs", source })?;
         Ok(Supervisor { folder: folder.to_owned(), inner: Mutex::new(inner) })
     }
 
@@ -84,7 +85,8 @@ impl Supervisor {
                 false => Err(io::Error::other(format!("{verb} {program}: {answer}"))),
             }
         };
-        exchange().map_err(|source| SuperviseError::Io { what: "the supervisor of a test's programs", source })
+        exchange()
+            .map_err(|source| SuperviseError::Io { what: "the supervisor of a test's programs", source })
     }
 
     /// Is this program still there? If not: its last words.

@@ -55,15 +55,27 @@ impl Field {
     }
 
     /// As `docs` tell an administrator to.
-    fn install(&self) {
-        let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/base").display().to_string();
-        self.cluster.kubectl(&["apply", "--server-side", "-k", &base]);
+    pub(crate) fn install(&self) {
+        self.cluster.kubectl(&["apply", "-k", &base()]);
+        for node in self.cluster.get(&["nodes"])["items"].as_array().into_iter().flatten() {
+            let name = node["metadata"]["name"].as_str().unwrap_or_default();
+            if let Some(stray) = (4..10).map(Node).find(|node| node.name() == name) {
+                self.cluster.power_cut(stray);
+                self.cluster.kubectl(&["delete", "node", name]);
+            }
+        }
         self.wait_rolled_out();
         let objects = json!({"apiVersion": "v1", "kind": "List", "items": seeds()});
         // A CRD that was just made is served a moment later.
         wait::until("the pools and the policy", || {
             self.cluster.try_kubectl(&["get", "nodeippools,nncp,nnce"])
         });
+        // What a test that failed left.
+        for policy in self.cluster.get(&["nncp"])["items"].as_array().into_iter().flatten() {
+            if let Some(name) = policy["metadata"]["name"].as_str().filter(|&name| name != POLICY) {
+                self.cluster.kubectl(&["delete", "nncp", name]);
+            }
+        }
         self.cluster.kubectl_with(&["apply", "-f", "-"], &objects.to_string());
         self.wait_configured(&NODES);
     }
@@ -98,6 +110,61 @@ impl Field {
         })
     }
 
+    /// A host goes for good: its power is cut and its Node deleted. Its addresses are quarantined, and free when this returns.
+    pub(crate) fn retire(&self, node: Node) {
+        self.cluster.power_cut(node);
+        self.cluster.kubectl(&["delete", "node", &node.name()]);
+        let name = node.name();
+        let of_node = |pool: &str| -> Result<Vec<Value>, String> {
+            let all = entries(&self.cluster.try_get(&["nodeippool", pool])?);
+            Ok(all.into_iter().map(|(_, entry)| entry).filter(|entry| entry["node"] == *name).collect())
+        };
+        for (pool, _) in POOLS {
+            wait::until("its addresses to be quarantined", || match of_node(pool)?.as_slice() {
+                [one] if one["state"] == "Quarantined" => Ok(()),
+                other => Err(format!("{other:?}")),
+            });
+        }
+        for (pool, _) in POOLS {
+            wait::until("its addresses to be free", || match of_node(pool)?.as_slice() {
+                [] => Ok(()),
+                other => Err(format!("{other:?}")),
+            });
+        }
+    }
+
+    /// The pods of a component (`agent`, `controller`), on one node or anywhere.
+    pub(crate) fn pods(&self, component: &str, node: Option<Node>) -> Vec<Value> {
+        let label = format!("--selector=app.kubernetes.io/component={component}");
+        let pods = self.cluster.get(&["pods", "-n", "berth-system", &label]);
+        let pods = pods["items"].as_array().cloned().unwrap_or_default();
+        pods.into_iter()
+            .filter(|pod| node.is_none_or(|node| pod["spec"]["nodeName"] == *node.name()))
+            .collect()
+    }
+
+    /// Waits until the node's enactment of this policy has this condition; what it says then.
+    pub(crate) fn wait_enactment(&self, node: Node, policy: &str, condition: &str) -> String {
+        let name = format!("{}.{policy}", node.name());
+        wait::until(&format!("{name} to be {condition}"), || {
+            let enactment = self.cluster.try_get(&["nnce", &name])?;
+            let conditions = enactment["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let found = conditions.iter().find(|one| one["type"] == condition && one["status"] == "True");
+            let message = |one: &Value| one["message"].as_str().unwrap_or_default().to_owned();
+            found.map(message).ok_or_else(|| format!("{conditions:?}"))
+        })
+    }
+
+    /// Makes a policy that brings this interface about, on one node or on all.
+    pub(crate) fn apply_policy(&self, name: &str, node: Option<Node>, interface: &Value) {
+        let selector = node.map(|node| json!({"kubernetes.io/hostname": node.name()}));
+        let policy = json!({
+            "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkConfigurationPolicy", "metadata": {"name": name},
+            "spec": {"nodeSelector": selector.unwrap_or(json!({})), "desiredState": {"interfaces": [interface]}},
+        });
+        self.cluster.kubectl_with(&["apply", "-f", "-"], &policy.to_string());
+    }
+
     /// Who holds what, by the pools' ledgers.
     pub(crate) fn held(&self) -> Result<Held, String> {
         let mut held = Held::new();
@@ -114,6 +181,11 @@ impl Field {
         }
         Ok(held)
     }
+}
+
+/// What an administrator installs.
+pub(crate) fn base() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/base").display().to_string()
 }
 
 /// Addresses by node and pool.
