@@ -24,15 +24,15 @@ test-long: setup-tests ## What takes minutes more: the rest of the agent suite o
 	PROPTEST_CASES=20000 $(CARGO) test $(LOCKED) -p policy --lib
 	$(CARGO) test --workspace --no-fail-fast $(LOCKED) --test agents -- --ignored long::
 
-# For the nodes of a test: one that needs no library, built from what 'make test' built already, so without a release's hour.
+# For the nodes of a test: one that needs no library. A development build, linked another way, since a release takes long.
 CLUSTER_BERTH := target/cluster/berth
 
 .PHONY: test-cluster
-test-cluster: setup-tests ## Berth on a cluster with real kubelets, in namespaces of this machine (as root)
+test-cluster: setup-tests ## Berth on a cluster with real kubelets, in namespaces of this machine (as root); TEST=nodes runs some
 	tests/cluster/build.sh >/dev/null
 	$(CARGO) rustc $(LOCKED) -p agent --bin berth -- -C target-feature=+crt-static -C strip=symbols
 	install -D target/debug/berth $(CLUSTER_BERTH)
-	BERTH_STATIC=$(abspath $(CLUSTER_BERTH)) $(CARGO) test $(LOCKED) -p cluster-tests --test cluster -- --ignored --test-threads=1
+	BERTH_STATIC=$(abspath $(CLUSTER_BERTH)) $(CARGO) test $(LOCKED) -p cluster-tests --test cluster -- --ignored --test-threads=1 $(TEST)
 
 .PHONY: demo
 demo: setup ## Build berth and show it all on this machine: hosts, pools, a policy, and what may happen to them

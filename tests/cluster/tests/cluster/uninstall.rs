@@ -1,8 +1,14 @@
 //! Berth goes, and hosts keep what they have.
 
-use cluster_tests::wait;
+use crate::field::{Field, NODES, POOLS, base, field};
 
-use crate::field::{NODES, POOLS, base, field};
+/// All but the CRDs, which it keeps, and says so.
+fn remove(field: &Field) {
+    let kept = field.cluster.try_kubectl(&["delete", "-k", &base(), "--ignore-not-found"]);
+    let kept = kept.expect_err("the CRDs are kept");
+    assert_eq!(kept.matches("docs/uninstall.md").count(), 5, "{kept}");
+    field.cluster.kubectl(&["wait", "--for=delete", "namespace/berth-system", "--timeout=2m"]);
+}
 
 #[test]
 #[ignore = "a cluster: make test-cluster"]
@@ -10,15 +16,7 @@ fn without_berth_hosts_keep_their_configuration_and_with_it_again_they_hold_it()
     let field = field();
     let before = field.wait_configured(&NODES);
     let watches = NODES.map(|node| field.cluster.watch_addresses(node));
-    // It may refuse to take something, and goes on.
-    let said = field.cluster.try_kubectl(&["delete", "-k", &base(), "--ignore-not-found"]);
-    println!("{said:?}");
-    wait::until("the agents to be gone", || {
-        match field.cluster.try_kubectl(&["get", "namespace", "berth-system"]) {
-            Ok(shown) => Err(shown),
-            Err(_) => Ok(()),
-        }
-    });
+    remove(&field);
     for node in NODES {
         for (pool, card) in POOLS {
             let own = format!("{}/24", before[&(node.name(), pool.to_owned())]);
@@ -31,4 +29,24 @@ fn without_berth_hosts_keep_their_configuration_and_with_it_again_they_hold_it()
         let lost: Vec<String> = watch.seen().into_iter().filter(|line| line.contains("Deleted")).collect();
         assert!(!lost.iter().any(|line| line.contains(" inet 10.10.1")), "{lost:#?}");
     }
+}
+
+/// As docs/uninstall.md tells.
+#[test]
+#[ignore = "a cluster: make test-cluster"]
+fn all_of_it_goes() {
+    let field = field();
+    field.cluster.kubectl(&["delete", "nncp", "--all"]);
+    field.cluster.kubectl(&["wait", "--for=delete", "nnce", "--all", "--timeout=2m"]);
+    for node in NODES {
+        for (_, card) in POOLS {
+            assert_eq!(field.cluster.addresses(node, card), Vec::<String>::new());
+        }
+    }
+    field.cluster.kubectl(&["delete", "nip", "--all"]);
+    remove(&field);
+    let crds = format!("{}/../../crds/yaml", base());
+    field.cluster.kubectl(&["delete", "-k", &crds]);
+    let left = field.cluster.kubectl(&["api-resources", "--api-group=nmstate.io", "--no-headers"]);
+    assert_eq!(left, "");
 }
