@@ -11,7 +11,6 @@ use policy::claim::{
     SlotKey, Time,
 };
 use policy::pool::{Barred, Pool};
-use policy::rollout::Standing;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use std::time::{Duration, Instant};
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::{guard, random};
-use crate::clock::{now, stamp};
+use crate::clock::now;
 use crate::controller::ledger::{self, Written};
 use crate::fault;
 use crate::records;
@@ -232,9 +231,7 @@ impl Agent {
         };
         fault::point("enactment-empty");
         let requests = slots.iter().filter_map(|(key, slot)| Some(asks(key, Some(slot.request.as_ref()?))));
-        let conditions = records::standing::write(Standing::Unknown, "", &[], &stamp());
-        let mut status = merged(requests);
-        status["conditions"] = json!(conditions);
+        let status = merged(requests.chain([self.first_words(policy)]));
         self.objects.enactments.note(made);
         self.write_status(policy, status).await.map(drop)
     }

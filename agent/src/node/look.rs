@@ -102,7 +102,7 @@ impl Agent {
         policies.map(|object| self.select(object)).collect()
     }
 
-    fn select(&self, object: Arc<NodeNetworkConfigurationPolicy>) -> Selected {
+    pub(super) fn select(&self, object: Arc<NodeNetworkConfigurationPolicy>) -> Selected {
         let name = PolicyName::new(object.name_any());
         let enactment =
             self.objects.enactments.get(&crds::names::enactment_name(self.name.as_str(), name.as_str()));
