@@ -4,6 +4,7 @@
 //! place for faults that a real kernel can't be made to have.
 
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use policy::plan::{Plan, PlanError, Problem, ProblemKind, Step, plan_document};
@@ -81,6 +82,11 @@ impl Live {
     /// To be called inside `namespace`; it says which files go with it.
     pub fn open(namespace: &Namespace) -> Result<Self, KernelError> {
         Self::listening(namespace, Monitor::open()?)
+    }
+
+    /// The same from inside a container, where the host's files are below `root`.
+    pub fn seen_at(self, root: &Path) -> Self {
+        Self { host: self.host.seen_at(root), ..self }
     }
 
     /// The same, hearing of changes from this monitor, which was opened in the same namespace.

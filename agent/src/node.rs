@@ -84,6 +84,8 @@ pub struct Settings {
     /// Where checkpoints are, while a change is under way: where `berth apply` has its own, so that each undoes what the
     /// other left.
     pub checkpoint_dir: PathBuf,
+    /// Where the host's `/etc` and `/proc/sys/net` are: `/`, but for containers.
+    pub host_root: PathBuf,
     /// Where there is no kubelet.
     pub register: Option<Registration>,
     /// The namespace of the controller's Lease: where nobody has it, agents serve themselves.
@@ -218,8 +220,9 @@ impl Agent {
         }
         let woken = Arc::new(Woken::default());
         let tell = woken.clone();
+        let checkpoints = settings.checkpoint_dir.clone();
         let kernel =
-            Kernel::start(&settings.namespace, settings.checkpoint_dir.clone(), move || tell.kernel())?;
+            Kernel::start(&settings.namespace, &settings.host_root, checkpoints, move || tell.kernel())?;
         let telling = Telling::new(client.clone(), &settings.node, settings.probes.patience);
         Ok(Self {
             name: NodeName::new(settings.node.as_str()),

@@ -223,6 +223,7 @@ async fn host(cluster: &Cluster, counted: &Counted, folder: &std::path::Path, nu
         node,
         namespace: netns.parse()?,
         checkpoint_dir: state_dir.clone(),
+        host_root: "/".into(),
         state_dir,
         register: None,
         lease_namespace: NAMESPACE.to_owned(),

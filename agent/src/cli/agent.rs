@@ -57,6 +57,9 @@ pub(super) struct Args {
     /// the other left
     #[arg(long, value_name = "DIR", env = "BERTH_CHECKPOINT_DIR", default_value = live::CHECKPOINTS)]
     checkpoint_dir: PathBuf,
+    /// In a container: where the host's /etc and /proc/sys/net are mounted, as DIR/etc and DIR/proc/sys/net
+    #[arg(long, value_name = "DIR", env = "BERTH_HOST_ROOT", default_value = "/")]
+    host_root: PathBuf,
     /// Register this host's Node and keep it Ready: where there is no kubelet
     #[arg(long, value_name = "BOOL", env = "BERTH_REGISTER_NODE", action = ArgAction::Set, num_args = 0..=1)]
     #[arg(require_equals = true, default_value = "false", default_missing_value = "true", value_parser = boolean())]
@@ -157,6 +160,7 @@ impl Args {
             namespace: self.netns.clone().unwrap_or_default(),
             state_dir: self.state_dir.clone(),
             checkpoint_dir: self.checkpoint_dir.clone(),
+            host_root: self.host_root.clone(),
             lease_namespace: self.namespace.clone(),
             probes: Probes {
                 which: self.probes.0.clone(),

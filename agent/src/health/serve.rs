@@ -5,6 +5,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,18 +19,23 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::IpFreebind;
 use thiserror::Error;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 
 use super::Health;
 use crate::api::task::Task;
 use crate::metrics;
+use crate::telemetry::warn;
 
 /// A Prometheus or two, a kubelet, and a person: others wait.
 const AT_ONCE: usize = 16;
 /// From the connection, or the last answer, to a whole request.
 const REQUEST: Duration = Duration::from_secs(30);
+/// Connections that wait to be taken, as many as tokio's own listeners have.
+const BACKLOG: u32 = 1024;
 /// From one connection that can't be taken (no more files, say) to the next attempt.
 const REST: Duration = Duration::from_secs(1);
 
@@ -48,7 +54,7 @@ pub(crate) enum ServeError {
     #[error(
         "can't listen on {address} for /healthz, /readyz and /metrics; give another --health-address, or 'none'"
     )]
-    Listen { address: SocketAddr, source: std::io::Error },
+    Listen { address: SocketAddr, source: io::Error },
 }
 
 impl FromStr for Address {
@@ -57,9 +63,18 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, ServeError> {
         match text {
             "none" => Ok(Self::Nowhere),
-            _ => text.parse().map(Self::At).map_err(|_| ServeError::Address { text: text.to_owned() }),
+            _ => {
+                let address = text.parse().ok().or_else(|| bracketed(text));
+                address.map(Self::At).ok_or_else(|| ServeError::Address { text: text.to_owned() })
+            }
         }
     }
+}
+
+/// An IPv4 address in brackets: a manifest (`[$(POD_IP)]:9466`) can't know of which family its pod's address will be.
+fn bracketed(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.strip_prefix('[')?.split_once("]:")?;
+    Some(SocketAddr::new(address.parse().ok()?, port.parse().ok()?))
 }
 
 impl fmt::Display for Address {
@@ -81,10 +96,26 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) async fn start(address: SocketAddr, health: Arc<Health>) -> Result<Self, ServeError> {
         let wrong = |source| ServeError::Listen { address, source };
-        let listener = TcpListener::bind(address).await.map_err(wrong)?;
+        let listener = match TcpListener::bind(address).await {
+            Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+                warn(&format!("warning: {address} is no address of this host, or not yet; listening for it"));
+                early(address).map_err(wrong)?
+            }
+            bound => bound.map_err(wrong)?,
+        };
         let address = listener.local_addr().map_err(wrong)?;
         Ok(Self { address, _task: Task::spawn(accept(listener, health)) })
     }
+}
+
+/// Listens on an address that isn't there: after a boot, or while a bridge takes over its card's address, it may be this very
+/// process that is to put it there.
+fn early(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    setsockopt(&socket, IpFreebind, &true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn accept(listener: TcpListener, health: Arc<Health>) {

@@ -72,10 +72,24 @@ async fn a_port_that_is_taken_is_said() {
     assert_eq!(address, first.address);
 }
 
+/// It may be this very process that is to put it there.
+#[tokio::test]
+async fn an_address_that_is_not_there_yet_is_listened_for() {
+    for address in ["192.0.2.1:0", "[2001:db8::1]:0"] {
+        let server = Server::start(address.parse().unwrap(), Arc::default()).await.unwrap();
+        assert_ne!(server.address.port(), 0);
+        let taken = Server::start(server.address, Arc::default()).await;
+        assert!(matches!(taken, Err(ServeError::Listen { .. })), "{address}: both have it");
+    }
+}
+
 #[test]
 fn addresses_are_read() {
     assert_eq!("none".parse::<Address>().unwrap(), Address::Nowhere);
     assert_eq!("[::1]:9465".parse::<Address>().unwrap().to_string(), "[::1]:9465");
+    // Of whichever family: a manifest can't know.
+    assert_eq!("[10.0.0.1]:9466".parse::<Address>().unwrap().to_string(), "10.0.0.1:9466");
+    assert!("[10.0.0.1]9466".parse::<Address>().is_err() && "[node01]:9466".parse::<Address>().is_err());
     let wrong = "9465".parse::<Address>().unwrap_err().to_string();
     assert_eq!(
         wrong,

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
 
@@ -94,6 +94,30 @@ pub(crate) fn followed(path: &Path) -> PathBuf {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path,
     }
+}
+
+/// The same where `/` is `root`, as for whoever lives below it: absolute links lead below it, and nothing leads out. Only words
+/// are looked at, since what a link leads to need not be mounted.
+pub(crate) fn followed_below(root: &Path, path: &Path) -> PathBuf {
+    if root == Path::new("/") {
+        return followed(path);
+    }
+    const MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(next) = fs::read_link(&path) else { break };
+        let folder = path.strip_prefix(root).ok().and_then(Path::parent).unwrap_or(Path::new(""));
+        let mut leads = root.to_owned();
+        for part in Path::new("/").join(folder).join(next).components() {
+            match part {
+                Component::Normal(name) => leads.push(name),
+                Component::ParentDir if leads != root => drop(leads.pop()),
+                _ => {}
+            }
+        }
+        path = leads;
+    }
+    path
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -1,4 +1,8 @@
 //! The resolver's configuration: `resolv.conf`, or systemd-resolved where it owns that file.
+//!
+//! From inside a container what the host has configured is below a root of its own. Where systemd-resolved has it, what is in
+//! effect is read from the container's own file, which the kubelet wrote from the host's: `/run` of a host, with the sockets in
+//! it, is nothing to give to a container.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +14,9 @@ use policy::state::Dns;
 use super::file;
 
 /// What systemd-resolved reads besides its own configuration.
-const DROP_IN: &str = "/etc/systemd/resolved.conf.d/90-berth.conf";
+const DROP_IN: &str = "etc/systemd/resolved.conf.d/90-berth.conf";
+/// That of this process, wherever the host's is.
+const OWN: &str = "/etc/resolv.conf";
 /// `resolv.conf` leads to one of these where systemd-resolved has it: it writes the first, and ships the others.
 const RESOLVED: [&str; 3] =
     ["/run/systemd/resolve", "/usr/lib/systemd/resolv.conf", "/lib/systemd/resolv.conf"];
@@ -21,25 +27,51 @@ const RELOAD: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug)]
 pub struct Resolver {
     path: PathBuf,
+    root: PathBuf,
 }
 
 impl Resolver {
     pub fn at(path: PathBuf) -> Self {
-        Self { path }
+        Self { path, root: "/".into() }
+    }
+
+    /// The same file of the host whose root is mounted there.
+    pub(super) fn seen_at(self, root: &Path) -> Self {
+        let path = root.join(self.path.strip_prefix("/").unwrap_or(&self.path));
+        Self { path, root: root.to_owned() }
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.root != Path::new("/")
     }
 
     fn is_resolved(&self) -> bool {
-        let leads = file::followed(&self.path);
+        let leads = file::followed_below(&self.root, &self.path);
+        let leads = Path::new("/").join(leads.strip_prefix(&self.root).unwrap_or(&leads));
         RESOLVED.iter().any(|place| leads.starts_with(place))
+    }
+
+    /// Whether it is somebody's who can't be told from here.
+    pub(super) fn is_out_of_reach(&self) -> bool {
+        self.is_elsewhere() && self.is_resolved()
+    }
+
+    fn drop_in(&self) -> PathBuf {
+        self.root.join(DROP_IN)
     }
 
     /// What was configured, and what is in effect.
     pub(super) fn observe(&self) -> io::Result<(Dns, Dns)> {
-        let read = file::read_if_there(&self.path).map_err(|error| at(&self.path, &error))?;
+        let path = match self.is_out_of_reach() {
+            true => Path::new(OWN).to_owned(),
+            false if self.is_elsewhere() => file::followed_below(&self.root, &self.path),
+            false => self.path.clone(),
+        };
+        let read = file::read_if_there(&path).map_err(|error| at(&path, &error))?;
         let running = parse(&String::from_utf8_lossy(read.as_deref().unwrap_or_default()));
         let configured = if self.is_resolved() {
-            let path = Path::new(DROP_IN);
-            let read = file::read_if_there(path).map_err(|error| at(path, &error))?;
+            let path = self.drop_in();
+            let read = file::read_if_there(&path).map_err(|error| at(&path, &error))?;
             let dns = parse_drop_in(&String::from_utf8_lossy(read.as_deref().unwrap_or_default()));
             Dns { text: letters(read), ..dns }
         } else {
@@ -51,20 +83,26 @@ impl Resolver {
     /// The file it came from, to the letter, where that is known: a change is undone. Else what is there, with other lists.
     pub(super) fn set(&self, dns: &Dns) -> io::Result<()> {
         if !self.is_resolved() {
-            let replaced = match &dns.text {
-                Some(text) => file::replace(&self.path, text),
-                None => file::read(&self.path)
-                    .and_then(|read| file::replace_or_remove(&self.path, &merged(&read, dns))),
+            // Links of a host that is seen from elsewhere lead elsewhere too; of this one `file` follows them.
+            let path = match self.is_elsewhere() {
+                true => file::followed_below(&self.root, &self.path),
+                false => self.path.clone(),
             };
-            return replaced.map_err(|error| at(&self.path, &error));
+            let replaced = match &dns.text {
+                Some(text) => file::replace(&path, text),
+                None => {
+                    file::read(&path).and_then(|read| file::replace_or_remove(&path, &merged(&read, dns)))
+                }
+            };
+            return replaced.map_err(|error| at(&path, &error));
         }
-        let path = Path::new(DROP_IN);
+        let path = self.drop_in();
         let changed = match &dns.text {
-            Some(text) => file::replace(path, text),
-            None if *dns == Dns::default() => file::remove(path),
-            None => file::replace(path, drop_in(dns)),
+            Some(text) => file::replace(&path, text),
+            None if *dns == Dns::default() => file::remove(&path),
+            None => file::replace(&path, drop_in(dns)),
         };
-        changed.map_err(|error| at(path, &error))?;
+        changed.map_err(|error| at(&path, &error))?;
         reload()
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 
 use policy::plan::Step;
-use policy::state::{AcceptRa, Family, LinkKind, OptValue};
+use policy::state::{Family, LinkKind, OptValue};
 
 use super::Netlink;
 use super::encode::{EncodeError, messages};
@@ -113,7 +113,7 @@ impl Netlink {
             }
             if ready.is_empty() {
                 self.send(&mut run, steps)?;
-                switch(step).unwrap_or_else(|| other(step)).map_err(fail)?;
+                other(step).map_err(fail)?;
             }
             run.messages.extend(ready.into_iter().map(|message| (place, message)));
         }
@@ -224,30 +224,4 @@ fn is_promoted(steps: &[Step], why: &Refused) -> bool {
 /// Whether this step puts back what is there again, by the kernel or whoever keeps it.
 fn is_back(step: &Step, why: &Refused) -> bool {
     matches!(step, Step::Restore { .. }) && why.errno == Errno::EEXIST
-}
-
-/// What is a switch under `/proc/sys/net` rather than a message; `None` for every other step.
-fn switch(step: &Step) -> Option<Result<(), StepCause>> {
-    let number = |on: bool| if on { "1" } else { "0" };
-    let (family, link, name, value) = match step {
-        Step::SetIpv6 { link, on } => (Family::Ipv6, link, "disable_ipv6", number(!on)),
-        Step::SetAcceptRa { link, accept } => {
-            let value = match accept {
-                AcceptRa::Off => "0",
-                AcceptRa::On => "1",
-                AcceptRa::Always => "2",
-            };
-            (Family::Ipv6, link, "accept_ra", value)
-        }
-        Step::SetForwarding { link, family, on } => (*family, link, "forwarding", number(*on)),
-        _ => return None,
-    };
-    let path = format!("/proc/sys/net/{family}/conf/{link}/{name}");
-    match (step, std::fs::write(&path, value)) {
-        // Without IPv6 there is no switch to turn it off with.
-        (Step::SetIpv6 { on: false, .. }, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
-            Some(Ok(()))
-        }
-        (_, written) => Some(written.map_err(|source| StepCause::Switch { path, value, source })),
-    }
 }

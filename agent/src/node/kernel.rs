@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -64,16 +64,18 @@ impl Kernel {
     /// `changed` is called whenever links, addresses, routes or rules may have changed.
     pub(super) fn start(
         namespace: &Namespace,
+        host_root: &Path,
         checkpoint_dir: PathBuf,
         changed: impl Fn() + Send + 'static,
     ) -> Result<Self, HostError> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let (tell, told) = mpsc::channel();
-        let inside = namespace.clone();
+        let (inside, root) = (namespace.clone(), host_root.to_owned());
         std::thread::spawn(move || {
             let (opened, within) = (tell.clone(), inside.clone());
             let work = move || match Live::open(&within) {
-                Ok(mut live) => {
+                Ok(live) => {
+                    let mut live = live.seen_at(&root);
                     let _ = opened.send(Ok(()));
                     while let Ok(job) = queue.recv() {
                         job(&mut live);

@@ -78,6 +78,7 @@ impl Host {
             namespace: self.netns.parse().expect("a name"),
             state_dir: self.state_dir.clone(),
             checkpoint_dir: self.state_dir.clone(),
+            host_root: "/".into(),
             register: self.registers.then(Registration::default),
             lease_namespace: self.lease_namespace.to_owned(),
             probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
