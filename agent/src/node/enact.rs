@@ -356,16 +356,19 @@ impl Agent {
         let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
         let conditions = records::standing::write(standing, &message, &before.conditions, &stamp());
         let generation = one.object.metadata.generation.unwrap_or_default();
+        // Another's, kubernetes-nmstate's say, or of another policy: what that one counted and found is over.
+        let adopted = before.policy_uid != one.object.uid();
+        let counted = if adopted { 0 } else { attempts_of(&before, generation) };
         let mut fields = vec![
             ("policyGeneration", json!(generation)),
             ("policyUID", json!(one.object.uid())),
             ("conditions", json!(conditions)),
             // Of other generations nobody counts any more.
-            (
-                "retryCount",
-                json!({generation.to_string(): attempts.unwrap_or(attempts_of(&before, generation))}),
-            ),
+            ("retryCount", json!({generation.to_string(): attempts.unwrap_or(counted)})),
         ];
+        if adopted && !before.features.is_empty() {
+            fields.push(("features", json!([])));
+        }
         if let Some(rendered) = &outlook.rendered {
             let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             fields.push(("desiredState", outlook.desired.clone()));
