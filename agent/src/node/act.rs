@@ -136,6 +136,9 @@ impl Agent {
                 self.create(policy, node_uid, slots).await?;
             }
             Action::WriteRequests { policy, requests } => {
+                if requests.values().any(|request| request.want) && !self.finalize(policy).await? {
+                    return Ok(None);
+                }
                 let patch = requests.iter().map(|(key, request)| asks(key, Some(request)));
                 return self.write_slots(policy, merged(patch)).await;
             }
@@ -234,6 +237,35 @@ impl Agent {
         let status = merged(requests.chain([self.first_words(policy)]));
         self.objects.enactments.note(made);
         self.write_status(policy, status).await.map(drop)
+    }
+
+    /// An enactment that kubernetes-nmstate made has no finalizer to keep it while it holds addresses: it gets one before it
+    /// asks for any. Whether it has it; one that is being deleted can't.
+    async fn finalize(&self, policy: &PolicyName) -> Result<bool, NodeError> {
+        let name = self.enactment_name(policy);
+        let Some(own) = self.objects.enactments.get(&name) else { return Ok(false) };
+        let has_it = own.finalizers().iter().any(|one| one == finalizer::ADDRESSES);
+        if has_it || own.metadata.deletion_timestamp.is_some() {
+            return Ok(true);
+        }
+        let mut finalizers = own.finalizers().to_vec();
+        finalizers.push(finalizer::ADDRESSES.to_owned());
+        let metadata =
+            json!({"resourceVersion": own.resource_version(), "uid": own.uid(), "finalizers": finalizers});
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        match self.enactment_api().patch(&name, &PatchParams::default(), &patch).await {
+            Ok(written) => {
+                self.objects.enactments.note(written);
+                Ok(true)
+            }
+            Err(error) => match trouble(&error) {
+                Trouble::Conflict | Trouble::NotFound => {
+                    self.reread(policy).await?;
+                    Ok(false)
+                }
+                _ => Err(error.into()),
+            },
+        }
     }
 
     /// Nothing can be done about a policy for now: that is said, and looked at again after a while.

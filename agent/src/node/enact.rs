@@ -505,14 +505,20 @@ fn words_of(
 ) -> Vec<(&'static str, Value)> {
     let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
     let generation = one.object.metadata.generation.unwrap_or_default();
-    let attempts = attempts.unwrap_or(attempts_of(&before, generation));
-    vec![
+    // Another's, kubernetes-nmstate's say, or of another policy: what that one counted and found is over.
+    let adopted = before.policy_uid != one.object.uid();
+    let counted = if adopted { 0 } else { attempts_of(&before, generation) };
+    let mut fields = vec![
         ("policyGeneration", json!(generation)),
         ("policyUID", json!(one.object.uid())),
         ("conditions", conditions(standing, message, &before.conditions)),
         // Of other generations nobody counts any more.
-        ("retryCount", json!({generation.to_string(): attempts})),
-    ]
+        ("retryCount", json!({generation.to_string(): attempts.unwrap_or(counted)})),
+    ];
+    if adopted && !before.features.is_empty() {
+        fields.push(("features", json!([])));
+    }
+    fields
 }
 
 fn conditions(standing: Standing, message: &str, before: &[Condition]) -> Value {
