@@ -43,10 +43,11 @@ impl Cluster {
 
     /// What an administrator installs, with the tool that they have for it.
     pub fn install(&self) {
+        let deploy = |part: &str| format!("{}/../../deploy/{part}", env!("CARGO_MANIFEST_DIR"));
         for part in ["rbac", "admission"] {
-            let folder = format!("{}/../../deploy/{part}", env!("CARGO_MANIFEST_DIR"));
-            self.plane.run_kubectl(&["apply", "--kustomize", &folder]);
+            self.plane.run_kubectl(&["apply", "--kustomize", &deploy(part)]);
         }
+        self.plane.run_kubectl(&["apply", "--filename", &deploy("base/flow.yaml")]);
     }
 
     /// The administrator's, on the runtime of who asks.
