@@ -45,7 +45,9 @@ async fn taken_over(real: &'static Cluster) {
             conditions.iter().any(|one| said(one) && one["message"] == "1/1 nodes successfully configured")
         };
         let policy = field.until_policy(policy, "Available", done).await;
-        assert!(policy["status"]["unavailableNodeCountMap"].is_null(), "no slot is left: {policy:#}");
+        for count in ["unavailableNodeCountMap", "unavailableNodeCount", "lastUnavailableNodeCountUpdate"] {
+            assert!(policy["status"][count].is_null(), "no slot is left: {policy:#}");
+        }
     }
     let said =
         real.plane.run_kubectl(&["wait", "nncp", "--all", "--for=condition=Available", "--timeout=60s"]);
@@ -159,9 +161,13 @@ fn left() -> Vec<Value> {
         "pooled": {"desiredState": veth("eth2", 1500)},
         "gone": {"desiredState": {}},
     });
+    let mut failed =
+        policy("failed", &json!({"desiredState": veth("eth0", 1450)}), "Degraded", bad, &json!({"1": 1}));
+    failed["status"]["unavailableNodeCount"] = json!(1);
+    failed["status"]["lastUnavailableNodeCountUpdate"] = json!("2026-03-02T10:00:00Z");
     vec![
         policy("once", &once, "Available", good, &json!({})),
-        policy("failed", &json!({"desiredState": veth("eth0", 1450)}), "Degraded", bad, &json!({"1": 1})),
+        failed,
         nothing,
         policy("pooled", &json!({"desiredState": veth("eth2", 1500)}), "Available", good, &json!({})),
         enactment("once", "Available", good, &states["once"]),
