@@ -17,7 +17,7 @@ use policy::claim::{NodeSeen, Phase, PolicyName, Time};
 use policy::enact::{Next, Prospect, Retries, Said, View, next};
 use policy::plan::{Plan, plan_document};
 use policy::rollout::Standing;
-use policy::state::{AddressProtocol, default_port_vlans};
+use policy::state::{AddressProtocol, default_port_vlans, features};
 use policy::template::{Rendered, render};
 use serde_json::{Value, json};
 
@@ -358,6 +358,7 @@ impl Agent {
         if let Some(rendered) = &outlook.rendered {
             let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             fields.push(("desiredState", outlook.desired.clone()));
+            fields.push(("features", json!(features(&outlook.desired))));
             fields.push(("capturedStates", Value::Object(rendered.bindings.captured_states(&time))));
         }
         let written = self.replace_status(&one.name, fields).await?;
@@ -505,20 +506,16 @@ fn words_of(
 ) -> Vec<(&'static str, Value)> {
     let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
     let generation = one.object.metadata.generation.unwrap_or_default();
-    // Another's, kubernetes-nmstate's say, or of another policy: what that one counted and found is over.
-    let adopted = before.policy_uid != one.object.uid();
-    let counted = if adopted { 0 } else { attempts_of(&before, generation) };
-    let mut fields = vec![
+    // What somebody else counted, kubernetes-nmstate say, or for another policy, is over.
+    let is_ours = before.policy_uid == one.object.uid();
+    let counted = if is_ours { attempts_of(&before, generation) } else { 0 };
+    vec![
         ("policyGeneration", json!(generation)),
         ("policyUID", json!(one.object.uid())),
         ("conditions", conditions(standing, message, &before.conditions)),
         // Of other generations nobody counts any more.
         ("retryCount", json!({generation.to_string(): attempts.unwrap_or(counted)})),
-    ];
-    if adopted && !before.features.is_empty() {
-        fields.push(("features", json!([])));
-    }
-    fields
+    ]
 }
 
 fn conditions(standing: Standing, message: &str, before: &[Condition]) -> Value {

@@ -45,8 +45,13 @@ async fn taken_over(real: &'static Cluster) {
             conditions.iter().any(|one| said(one) && one["message"] == "1/1 nodes successfully configured")
         };
         let policy = field.until_policy(policy, "Available", done).await;
-        assert!(policy["status"]["unavailableNodeCountMap"].is_null(), "no slot is left: {policy:#}");
+        for count in ["unavailableNodeCountMap", "unavailableNodeCount", "lastUnavailableNodeCountUpdate"] {
+            assert!(policy["status"][count].is_null(), "no slot is left: {policy:#}");
+        }
     }
+    let said =
+        real.plane.run_kubectl(&["wait", "nncp", "--all", "--for=condition=Available", "--timeout=60s"]);
+    assert_eq!(said.matches("condition met").count(), 4, "{said}");
     assert!(has_mtu(&host, "eth1", 1400), "as it was");
     assert!(has_mtu(&host, "eth0", 1450), "what failed there is done");
     adopted(&field, &host, &before).await;
@@ -74,7 +79,7 @@ async fn adopted(field: &Field, host: &Host, before: &[Value]) {
     }
     let once = field.enactment(host, "once").await;
     assert_eq!(once["status"]["desiredState"]["interfaces"][0]["name"], "eth1", "from what was kept");
-    assert!(once["status"]["features"].is_null(), "{once:#}");
+    assert_eq!(once["status"]["features"], json!(["static-route"]), "of this very state");
 }
 
 /// The report is the host's, not what was last said of it there.
@@ -141,7 +146,7 @@ fn enactment(policy: &str, holds: &str, reason: &str, status: &Value) -> Value {
 fn left() -> Vec<Value> {
     let once = json!({"capture": {"nic": "interfaces.mtu == 1450"}, "desiredState": {"interfaces": [
         {"name": "{{ capture.nic.interfaces.0.name }}", "type": "veth", "state": "up", "mtu": 1400},
-    ]}});
+    ], "routes": {"config": []}}});
     let found = json!({"nic": {
         "state": {"interfaces": [{"name": "eth1", "type": "veth", "state": "up", "mtu": 1450}]},
         "metaInfo": {"version": "0", "time": "2026-03-02T10:00:00Z"},
@@ -151,14 +156,18 @@ fn left() -> Vec<Value> {
     let mut nothing = policy("nothing", &Value::Null, "Available", good, &json!({}));
     nothing.as_object_mut().expect("an object").remove("spec");
     let states = json!({
-        "once": {"capturedStates": found, "desiredState": veth("eth1", 1400), "features": ["static-ip"]},
+        "once": {"capturedStates": found, "desiredState": veth("eth1", 1400), "features": ["lldp"]},
         "failed": {"desiredState": veth("eth0", 1450), "retryCount": {"1": 5}},
         "pooled": {"desiredState": veth("eth2", 1500)},
         "gone": {"desiredState": {}},
     });
+    let mut failed =
+        policy("failed", &json!({"desiredState": veth("eth0", 1450)}), "Degraded", bad, &json!({"1": 1}));
+    failed["status"]["unavailableNodeCount"] = json!(1);
+    failed["status"]["lastUnavailableNodeCountUpdate"] = json!("2026-03-02T10:00:00Z");
     vec![
         policy("once", &once, "Available", good, &json!({})),
-        policy("failed", &json!({"desiredState": veth("eth0", 1450)}), "Degraded", bad, &json!({"1": 1})),
+        failed,
         nothing,
         policy("pooled", &json!({"desiredState": veth("eth2", 1500)}), "Available", good, &json!({})),
         enactment("once", "Available", good, &states["once"]),
