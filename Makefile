@@ -9,7 +9,7 @@ LOCKED := --locked
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: setup ## Build the berth binary (release) into target/release: one file that needs no library
@@ -23,6 +23,16 @@ test: setup-tests ## Set up what is missing and run the tests, all but the longe
 test-long: setup-tests ## What takes minutes more: the rest of the agent suite on a real API server, plans by the ten thousand
 	PROPTEST_CASES=20000 $(CARGO) test $(LOCKED) -p policy --lib
 	$(CARGO) test --workspace --no-fail-fast $(LOCKED) --test agents -- --ignored long::
+
+# For the nodes of a test: one that needs no library, built from what 'make test' built already, so without a release's hour.
+CLUSTER_BERTH := target/cluster/berth
+
+.PHONY: test-cluster
+test-cluster: setup-tests ## Berth on a cluster with real kubelets, in namespaces of this machine (as root)
+	tests/cluster/build.sh >/dev/null
+	$(CARGO) rustc $(LOCKED) -p agent --bin berth -- -C target-feature=+crt-static -C strip=symbols
+	install -D target/debug/berth $(CLUSTER_BERTH)
+	BERTH_STATIC=$(abspath $(CLUSTER_BERTH)) $(CARGO) test $(LOCKED) -p cluster-tests --test cluster -- --ignored --test-threads=1
 
 .PHONY: demo
 demo: setup ## Build berth and show it all on this machine: hosts, pools, a policy, and what may happen to them
@@ -57,6 +67,18 @@ bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, re
 	$(CARGO) bench $(LOCKED) -p agent --bench agents -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench claims -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p api-tests --bench api -- $(BENCH)
+
+# What a node runs: one program that needs no library, and nothing else.
+VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' Cargo.toml)
+IMAGE ?= localhost/berth:$(VERSION)
+IMAGE_TARGET ?= $(shell uname -m)-unknown-linux-gnu
+# glibc inside the program, and no word of where it was built: the same commit gives the same bytes.
+IMAGE_FLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/berth --remap-path-prefix=$(or $(CARGO_HOME),$(HOME)/.cargo)=/cargo
+
+.PHONY: image
+image: setup ## Write the container image target/berth-image.tar, without a daemon; IMAGE=name:tag
+	RUSTFLAGS="$(IMAGE_FLAGS)" $(CARGO) build --release $(LOCKED) --target $(IMAGE_TARGET) -p agent
+	deploy/image.sh target/$(IMAGE_TARGET)/release/berth $(IMAGE) target/berth-image.tar
 
 .PHONY: soak
 soak: setup ## Run the claim protocol's model check in all its configurations, for hours

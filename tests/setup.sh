@@ -107,9 +107,15 @@ check_control_plane() {
     [ "$tests" = no ] || tests/control-plane/build.sh >/dev/null
 }
 
+# Helm, the same way: for the tests of the chart.
+check_helm() {
+    [ "$tests" = no ] || tests/helm/build.sh >/dev/null
+}
+
 tests=no
 [ "${1:-}" != --tests ] || tests=yes
 check_rust
 install_packages
 check_lists
 check_control_plane
+check_helm

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Finds the control plane that tests run against, and builds once what is not there. Prints four lines, each a name
 # and a path: etcd, kube-apiserver, kube-controller-manager, kubectl. Says on stderr what takes time or goes wrong.
+# With --nodes also what a cluster with nodes takes: kube-scheduler, kubelet.
 # With --find nothing is built: it fails where something is missing.
 #
 # Looked for in KUBEBUILDER_ASSETS, in PATH, and in ~/.cache/berth/kubernetes-<version>, in that order. Of the first
@@ -106,6 +107,14 @@ package() {
 }
 
 programs=(etcd kube-apiserver kube-controller-manager kubectl)
+may_build=yes
+for option in "$@"; do
+    case $option in
+    --nodes) programs+=(kube-scheduler kubelet) ;;
+    --find) may_build=no ;;
+    *) fail "usage: build.sh [--nodes] [--find]" ;;
+    esac
+done
 declare -A paths
 look() {
     local name
@@ -118,7 +127,7 @@ look() {
 main() {
     local name
     look 2>/dev/null
-    if [ "${#missing[@]}" -gt 0 ] && [ "${1:-}" != --find ]; then
+    if [ "${#missing[@]}" -gt 0 ] && [ "$may_build" = yes ]; then
         mkdir -p "$cache"
         # Two must not build at once; the second finds what the first built. What is half done lies beside, and a
         # later run removes what a killed one left.
@@ -137,5 +146,5 @@ main() {
     done
 }
 
-main "$@"
+main
 exit

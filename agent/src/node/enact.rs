@@ -468,7 +468,7 @@ impl Agent {
         let tried = self.tried.entry(one.name.clone()).or_default();
         tried.failures += 1;
         let attempts = tried.failures;
-        let (standing, message) = match retries.after(attempts) {
+        let (standing, message) = match retries.after(attempts).filter(|_| !error.cut_off()) {
             Some(wait) => {
                 tried.retry_at = Some(steady() + wait);
                 let retrying = names::message_retrying(self.name.as_str(), attempts, retries.most);

@@ -22,7 +22,7 @@ use crate::netlink::{NetlinkError, Observation};
 use crate::netns::{Identity, Namespace, NetnsError};
 use crate::probe::{self, Probes, Watch};
 use crate::telemetry::{say, warn};
-use crate::transaction::{self, ApplyError, Event, Manner};
+use crate::transaction::{self, ApplyError, Event, Fault, Manner};
 
 type Job = Box<dyn FnOnce(&mut Live) + Send>;
 
@@ -50,6 +50,14 @@ pub enum HostError {
     Remove(String),
     #[error("the thread that works on the kernel has died")]
     Died,
+}
+
+impl HostError {
+    /// The change was made as asked, and cut the host off: it was waited for what fell silent, in vain. The same once more would
+    /// do the same, and each time the host is away for as long as a probe is waited for.
+    pub(super) fn cut_off(&self) -> bool {
+        matches!(self, Self::Apply(ApplyError::Failed { fault, .. }) if matches!(**fault, Fault::Silent(_)))
+    }
 }
 
 /// A handle to the two threads; they end with it.

@@ -3,16 +3,14 @@
 //! Tests of the conformance suite share one per binary ([`ControlPlane::shared`]); a test that breaks it starts its own.
 //! A start takes about five seconds and 400 MiB; the first on a machine may build the programs, for minutes
 //! (`tests/control-plane/build.sh`). It is stopped when it is dropped, or when the process ends, however it does
-//! (`tests/control-plane/supervise.sh`). When a test panics, the logs are kept and their place is said.
+//! (`tests/supervisor/supervise.sh`). When a test panics, the logs are kept and their place is said.
 //!
 //! It must never listen beyond loopback, and holds nothing that outlives the test.
 
 mod files;
 mod install;
-mod logs;
 mod programs;
 mod second;
-mod supervisor;
 
 use std::io;
 use std::net::TcpListener;
@@ -25,7 +23,7 @@ use serde_json::Value;
 
 use crate::{RUNTIME, wait};
 pub use programs::Programs;
-use supervisor::Supervisor;
+use supervisor::{SuperviseError, Supervisor, folder};
 
 /// Why there is no control plane.
 #[derive(Debug, thiserror::Error)]
@@ -34,8 +32,8 @@ pub enum StartError {
     Programs { said: String },
     #[error("{what} of a control plane")]
     Io { what: &'static str, source: io::Error },
-    #[error("{program} ended; its last words, from {}:\n{tail}", log.display())]
-    Ended { program: &'static str, log: PathBuf, tail: String },
+    #[error(transparent)]
+    Supervise(#[from] SuperviseError),
     #[error("the API server is not ready after {:?}: {last}", wait::LIMIT)]
     NotReady { last: String },
     #[error("{what} was refused by the API server")]
@@ -112,7 +110,7 @@ impl ControlPlane {
         loop {
             tries -= 1;
             match Self::start_on(&programs, free_ports()?, options) {
-                Err(StartError::Ended { tail, .. })
+                Err(StartError::Supervise(SuperviseError::Ended { tail, .. }))
                     if tries > 0 && tail.contains("address already in use") => {}
                 answer => return answer,
             }
@@ -120,10 +118,11 @@ impl ControlPlane {
     }
 
     fn start_on(programs: &Programs, ports: [u16; 3], options: &Options) -> Result<ControlPlane, StartError> {
-        let folder = logs::new_folder()?;
+        let folder =
+            folder::new("control-plane").map_err(|source| StartError::Io { what: "the folder", source })?;
         files::write(&folder, programs, ports, options)?;
         let supervisor = Supervisor::start(&folder)?;
-        logs::keep_on_panic(&folder);
+        folder::keep_on_panic(&folder);
         supervisor.start_program(ETCD)?;
         supervisor.start_program(API_SERVER)?;
         let wait = install::wait_ready(&folder, KUBECONFIG, &supervisor, &[ETCD, API_SERVER]);
@@ -193,7 +192,7 @@ impl ControlPlane {
 
     /// As a crash does. One that is gone already stays so.
     pub fn kill_api_server(&self) -> Result<(), StartError> {
-        self.supervisor.tell("kill", API_SERVER).map(drop)
+        Ok(self.supervisor.tell("kill", API_SERVER).map(drop)?)
     }
 
     /// Starts the API server that was killed, on what etcd has; ready when this returns.
@@ -219,16 +218,16 @@ impl ControlPlane {
 
     /// Nobody tends owner references or namespaces from now on.
     pub fn pause_controllers(&self) -> Result<(), StartError> {
-        self.supervisor.tell("pause", CONTROLLER_MANAGER).map(drop)
+        Ok(self.supervisor.tell("pause", CONTROLLER_MANAGER).map(drop)?)
     }
 
     /// etcd answers nobody until [`ControlPlane::resume_etcd`].
     pub fn pause_etcd(&self) -> Result<(), StartError> {
-        self.supervisor.tell("pause", ETCD).map(drop)
+        Ok(self.supervisor.tell("pause", ETCD).map(drop)?)
     }
 
     pub fn resume_etcd(&self) -> Result<(), StartError> {
-        self.supervisor.tell("resume", ETCD).map(drop)
+        Ok(self.supervisor.tell("resume", ETCD).map(drop)?)
     }
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use rcgen::KeyPair;
+use supervisor::write_command;
 
 use super::{
     API_SERVER, AUDIT_LOG, CONTROLLER_MANAGER, Disk, ETCD, KUBECONFIG, Options, Programs, StartError,
@@ -39,10 +40,6 @@ pub(super) fn write(
         fs::write(folder.join(KUBECONFIG), kubeconfig(folder, &token, ports[0]))
     };
     all().map_err(|source| StartError::Io { what: "the files", source })
-}
-
-pub(super) fn write_command(folder: &Path, program: &str, command: &[String]) -> io::Result<()> {
-    fs::write(folder.join(format!("{program}.command")), command.join("\n"))
 }
 
 fn etcd(folder: &Path, programs: &Programs, [_, client, peer]: [u16; 3], disk: Disk) -> Vec<String> {

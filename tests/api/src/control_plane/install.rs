@@ -7,9 +7,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config, ResourceExt};
+use supervisor::Supervisor;
 
 use super::StartError;
-use super::supervisor::Supervisor;
 use crate::wait::{self, until};
 
 /// Waits until the API server of this kubeconfig says that it is ready, as long as the programs that it takes run; returns
@@ -18,7 +18,7 @@ pub(super) async fn wait_ready(
     folder: &Path,
     kubeconfig: &str,
     supervisor: &Supervisor,
-    programs: &[&'static str],
+    programs: &[&str],
 ) -> Result<Config, StartError> {
     let began = Instant::now();
     loop {

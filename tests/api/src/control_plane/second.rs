@@ -7,7 +7,9 @@ use std::net::TcpListener;
 use kube::Config;
 use serde_json::{Value, json};
 
-use super::{API_SERVER, ControlPlane, ETCD, KUBECONFIG, StartError, files, install};
+use supervisor::write_command;
+
+use super::{API_SERVER, ControlPlane, ETCD, KUBECONFIG, StartError, install};
 
 /// The name of its command and log.
 const SECOND: &str = "kube-apiserver-2";
@@ -27,7 +29,7 @@ impl ControlPlane {
 
     /// Kills it, if it runs.
     pub fn stop_second_api_server(&self) -> Result<(), StartError> {
-        self.supervisor.tell("kill", SECOND).map(drop)
+        Ok(self.supervisor.tell("kill", SECOND).map(drop)?)
     }
 
     /// As the first's, but for the port and the certificate.
@@ -42,7 +44,7 @@ impl ControlPlane {
             _ => argument.to_owned(),
         };
         let command: Vec<String> = first.lines().map(other).collect();
-        files::write_command(&self.folder, SECOND, &command)?;
+        write_command(&self.folder, SECOND, &command)?;
         let kubeconfig = fs::read_to_string(self.folder.join(KUBECONFIG))?;
         let mut kubeconfig: Value = serde_json::from_str(&kubeconfig)?;
         let server = format!("https://127.0.0.1:{port}");

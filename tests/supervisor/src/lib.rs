@@ -1,4 +1,9 @@
-//! The process that starts and stops the programs, so that they end with the test process and in the right order.
+//! Programs that run for a test: started and stopped by a process of their own (`supervise.sh`), so that they end with the
+//! test process, however that ends, and in the right order.
+//!
+//! Tests of the API and of clusters use it. It must never end a process that it did not start.
+
+pub mod folder;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,9 +13,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use super::{StartError, programs};
+/// Why a program is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum SuperviseError {
+    #[error("{what}")]
+    Io { what: &'static str, source: io::Error },
+    #[error("{program} was not started: {answer}")]
+    NotStarted { program: String, answer: String },
+    #[error("{program} ended; its last words, from {}:\n{tail}", log.display())]
+    Ended { program: String, log: PathBuf, tail: String },
+}
 
-pub(super) struct Supervisor {
+/// Ends what it started when it is dropped, or this process dies; then the folder goes.
+pub struct Supervisor {
     folder: PathBuf,
     inner: Mutex<Inner>,
 }
@@ -20,13 +35,19 @@ struct Inner {
     /// Closed, also by the kernel when this process dies, it stops all.
     commands: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
-    pids: BTreeMap<&'static str, u32>,
+    pids: BTreeMap<String, u32>,
+}
+
+/// Writes a program's command down, for [`Supervisor::start_program`].
+pub fn write_command(folder: &Path, program: &str, command: &[String]) -> io::Result<()> {
+    fs::write(folder.join(format!("{program}.command")), command.join("\n"))
 }
 
 impl Supervisor {
-    pub(super) fn start(folder: &Path) -> Result<Supervisor, StartError> {
+    /// For programs whose commands and logs are in this folder.
+    pub fn start(folder: &Path) -> Result<Supervisor, SuperviseError> {
         let spawn = || -> io::Result<Inner> {
-            let mut child = Command::new(programs::scripts().join("supervise.sh"))
+            let mut child = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("supervise.sh"))
                 .arg(folder)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
@@ -37,20 +58,22 @@ impl Supervisor {
             let answers = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
             Ok(Inner { child, commands, answers: BufReader::new(answers), pids: BTreeMap::new() })
         };
-        let inner = spawn().map_err(|source| StartError::Io { what: "the supervisor", source })?;
+        let inner = spawn()
+            .map_err(|source| SuperviseError::Io { what: "the supervisor of a test's programs", source })?;
         Ok(Supervisor { folder: folder.to_owned(), inner: Mutex::new(inner) })
     }
 
-    pub(super) fn start_program(&self, program: &'static str) -> Result<(), StartError> {
+    /// The command is in the folder, in a file with this name and `.command`. Its process.
+    pub fn start_program(&self, program: &str) -> Result<u32, SuperviseError> {
         let answer = self.tell("start", program)?;
         let pid = answer.strip_prefix("ok ").and_then(|pid| pid.trim().parse().ok());
-        let pid = pid.ok_or(StartError::Programs { said: format!("{program} was not started: {answer}") })?;
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).pids.insert(program, pid);
-        Ok(())
+        let pid = pid.ok_or_else(|| SuperviseError::NotStarted { program: program.to_owned(), answer })?;
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).pids.insert(program.to_owned(), pid);
+        Ok(pid)
     }
 
     /// Gives a command, and waits for the answer.
-    pub(super) fn tell(&self, verb: &str, program: &'static str) -> Result<String, StartError> {
+    pub fn tell(&self, verb: &str, program: &str) -> Result<String, SuperviseError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let mut exchange = || -> io::Result<String> {
             let commands = inner.commands.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
@@ -62,11 +85,12 @@ impl Supervisor {
                 false => Err(io::Error::other(format!("{verb} {program}: {answer}"))),
             }
         };
-        exchange().map_err(|source| StartError::Io { what: "the supervisor", source })
+        exchange()
+            .map_err(|source| SuperviseError::Io { what: "the supervisor of a test's programs", source })
     }
 
     /// Is this program still there? If not: its last words.
-    pub(super) fn check(&self, program: &'static str) -> Result<(), StartError> {
+    pub fn check(&self, program: &str) -> Result<(), SuperviseError> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         // The supervisor waits for its children, so a dead one is gone from there.
         let is_there = inner.pids.get(program).is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists());
@@ -77,11 +101,11 @@ impl Supervisor {
         let text = fs::read_to_string(&log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let tail = lines[lines.len().saturating_sub(20)..].join("\n");
-        Err(StartError::Ended { program, log, tail })
+        Err(SuperviseError::Ended { program: program.to_owned(), log, tail })
     }
 
     /// All stop, in the right order, and the folder goes. Again: nothing.
-    pub(super) fn end(&self) {
+    pub fn end(&self) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         drop(inner.commands.take());
         // A failure to wait leaves nothing to do: the supervisor goes on by itself.

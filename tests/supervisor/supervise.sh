@@ -10,7 +10,8 @@
 #   kill NAME       SIGKILL, at once
 #   pause NAME      SIGSTOP, resume NAME: SIGCONT
 # When its input ends, because the test process did, however it did, all are stopped, the last one started first: an API
-# server that has lost its etcd hangs. Then the folder is removed; of one with a file named "keep", the logs stay.
+# server that has lost its etcd hangs. What has a file FOLDER/NAME.off is killed without asking, as a machine that is switched
+# off. Then what the file FOLDER/after says is done, and the folder is removed; of one with a file named "keep", the logs stay.
 # Should this script itself be killed, the kernel kills its children.
 set -uo pipefail
 cd "$1"
@@ -59,10 +60,15 @@ while read -r verb name; do
 done
 
 for ((last = ${#started[@]} - 1; last >= 0; last--)); do
-    end "${started[last]}" TERM
+    if [ -e "${started[last]}.off" ]; then
+        end "${started[last]}" KILL
+    else
+        end "${started[last]}" TERM
+    fi
 done
+[ ! -e after ] || bash after
 if [ -e keep ]; then
-    rm -rf etcd
+    rm -rf etcd disks images
 else
     rm -rf "$PWD"
 fi

@@ -1,0 +1,78 @@
+//! What a real API server takes, and what is left when it is deleted.
+
+use std::process::{Command, Output};
+
+use api_tests::control_plane::ControlPlane;
+
+use crate::rendered::{kustomized, root};
+
+fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Output {
+    let mut command = Command::new(plane.kubectl());
+    command.current_dir(root()).arg(format!("--kubeconfig={}", plane.kubeconfig().display())).args(arguments);
+    command.output().expect("kubectl runs")
+}
+
+#[track_caller]
+fn done(plane: &ControlPlane, arguments: &[&str]) -> String {
+    let output = kubectl(plane, arguments);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Whether a token of this account may, by RBAC.
+fn may(plane: &ControlPlane, account: &str, what: &[&str]) -> bool {
+    let whom = format!("--as=system:serviceaccount:berth-system:{account}");
+    let asked = [&["auth", "can-i", &whom][..], what].concat();
+    String::from_utf8_lossy(&kubectl(plane, &asked).stdout).trim() == "yes"
+}
+
+/// Applied, changed to an overlay and back, deleted with what hosts hold left as it is, and then all of it gone.
+#[test]
+fn it_is_installed_changed_and_deleted() {
+    let plane = ControlPlane::start().unwrap_or_else(|wrong| panic!("{wrong}"));
+    done(&plane, &["apply", "-k", "deploy/base"]);
+    for overlay in ["no-controller", "beside-kubernetes-nmstate"] {
+        let folder = format!("deploy/overlays/{overlay}");
+        done(&plane, &["apply", "--dry-run=server", "-k", &folder]);
+    }
+    takes_the_monitored_overlay(&plane);
+    assert!(!may(&plane, "berth-agent", &["patch", "nodeippools"]));
+    done(&plane, &["apply", "-k", "deploy/overlays/no-controller"]);
+    assert!(may(&plane, "berth-agent", &["patch", "nodeippools"]));
+    assert!(may(&plane, "berth-agent", &["update", "leases/berth-controller", "-n", "berth-system"]));
+    done(&plane, &["apply", "-k", "deploy/base"]);
+    deleting_leaves_what_hosts_hold(&plane);
+}
+
+/// All of it but for the kinds of the Prometheus operator, which is not here.
+fn takes_the_monitored_overlay(plane: &ControlPlane) {
+    let objects = kustomized("deploy/overlays/monitored");
+    let known = objects.values().filter(|one| one["apiVersion"] != "monitoring.coreos.com/v1");
+    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": known.collect::<Vec<_>>()});
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("monitored.json");
+    std::fs::write(&file, list.to_string()).expect("written");
+    done(plane, &["apply", "--dry-run=server", "-f", &file.display().to_string()]);
+}
+
+fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
+    done(plane, &["apply", "-f", "docs/examples/traffic-1.yaml", "-f", "docs/examples/static-ip.yaml"]);
+    let output = kubectl(plane, &["delete", "-k", "deploy/base", "--ignore-not-found"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    // Five refusals, one for each CRD, and nothing else that is wrong.
+    assert_eq!(said.lines().count(), 5, "{said}");
+    for line in said.lines() {
+        assert!(line.contains("'berth-definitions' denied request: kept: with it would go"), "{line}");
+    }
+    // Since something was refused, kubectl has not waited for the rest.
+    done(plane, &["wait", "--for=delete", "namespace/berth-system", "--timeout=90s"]);
+    assert_eq!(done(plane, &["get", "nip,nncp", "-o", "name"]).lines().count(), 2);
+    assert_eq!(
+        done(plane, &["get", "clusterrole,validatingadmissionpolicy", "-o", "name"]).matches("berth").count(),
+        0
+    );
+    // And now that Berth is gone, they go.
+    done(plane, &["delete", "-f", "docs/examples/traffic-1.yaml", "-f", "docs/examples/static-ip.yaml"]);
+    done(plane, &["delete", "-k", "crds/yaml"]);
+    assert_eq!(done(plane, &["get", "crd", "-o", "name"]).matches("nmstate.io").count(), 0);
+}

@@ -1,0 +1,161 @@
+//! What the pods may do, and what the overlays change.
+
+use serde_json::{Value, json};
+
+use crate::rendered::{Objects, differences, kustomized, the};
+
+fn pod<'a>(objects: &'a Objects, kind: &str, name: &str) -> &'a Value {
+    &the(objects, kind, name)["spec"]["template"]["spec"]
+}
+
+fn env<'a>(container: &'a Value, name: &str) -> &'a Value {
+    let all = container["env"].as_array().map(Vec::as_slice).unwrap_or_default();
+    all.iter().find(|one| one["name"] == name).unwrap_or(&Value::Null)
+}
+
+/// Two capabilities and no more, on the host's network, first of all and everywhere.
+#[test]
+fn the_agent_has_what_it_needs_and_no_more() {
+    let base = kustomized("deploy/base");
+    let set = &the(&base, "DaemonSet", "berth-agent")["spec"];
+    assert_eq!(
+        set["updateStrategy"],
+        json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}})
+    );
+    let pod = pod(&base, "DaemonSet", "berth-agent");
+    assert_eq!(pod["hostNetwork"], true);
+    assert_eq!((&pod["hostPID"], &pod["hostIPC"]), (&Value::Null, &Value::Null));
+    assert_eq!(pod["priorityClassName"], "system-node-critical");
+    assert_eq!(pod["tolerations"], json!([{"operator": "Exists"}]));
+    assert_eq!(pod["securityContext"], json!({"seccompProfile": {"type": "RuntimeDefault"}}));
+    assert_eq!(pod["containers"].as_array().map(Vec::len), Some(1));
+    let agent = &pod["containers"][0];
+    let allowed = &agent["securityContext"];
+    assert_eq!(allowed["capabilities"], json!({"drop": ["ALL"], "add": ["NET_ADMIN", "NET_RAW"]}));
+    assert_eq!(
+        (&allowed["privileged"], &allowed["allowPrivilegeEscalation"]),
+        (&json!(false), &json!(false))
+    );
+    // Another user has no capability in effect.
+    assert_eq!((&allowed["readOnlyRootFilesystem"], &allowed["runAsUser"]), (&json!(true), &json!(0)));
+    for probe in ["livenessProbe", "readinessProbe"] {
+        assert_eq!(agent[probe]["httpGet"]["host"], "127.0.0.1", "{probe}");
+    }
+    assert_eq!(env(agent, "BERTH_HEALTH_ADDRESS")["value"], "127.0.0.1:9465");
+    assert_eq!(env(agent, "NODE_NAME")["valueFrom"]["fieldRef"]["fieldPath"], "spec.nodeName");
+    let limits = &agent["resources"]["limits"];
+    assert!(limits["memory"].is_string() && limits["cpu"].is_null(), "{limits}");
+}
+
+/// The host's directories that are mounted, and where.
+#[test]
+fn the_agent_has_these_directories_of_its_host() {
+    let base = kustomized("deploy/base");
+    let pod = pod(&base, "DaemonSet", "berth-agent");
+    let volumes = pod["volumes"].as_array().expect("volumes");
+    let place = |name: &Value| {
+        volumes.iter().find(|volume| volume["name"] == *name).expect("a volume")["hostPath"]["path"].clone()
+    };
+    let mounts = pod["containers"][0]["volumeMounts"].as_array().expect("mounts");
+    let mounted: Vec<(Value, Value)> =
+        mounts.iter().map(|mount| (place(&mount["name"]), mount["mountPath"].clone())).collect();
+    let wanted = [
+        ("/var/lib/berth", "/var/lib/berth"),
+        ("/run/berth", "/run/berth"),
+        ("/etc", "/host/etc"),
+        ("/proc/sys/net", "/host/proc/sys/net"),
+        ("/var/k8s_nmstate", "/var/k8s_nmstate"),
+    ];
+    assert_eq!(mounted, wanted.map(|(host, here)| (json!(host), json!(here))));
+    assert_eq!(volumes.len(), wanted.len());
+    assert_eq!(env(&pod["containers"][0], "BERTH_HOST_ROOT")["value"], "/host");
+}
+
+/// What tools find a node's agent by.
+#[test]
+fn agents_have_the_label_of_kubernetes_nmstates_handlers() {
+    let base = kustomized("deploy/base");
+    let labels = &the(&base, "DaemonSet", "berth-agent")["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels["component"], "kubernetes-nmstate-handler");
+}
+
+#[test]
+fn the_controller_has_no_right_on_its_host() {
+    let base = kustomized("deploy/base");
+    let deployment = &the(&base, "Deployment", "berth-controller")["spec"];
+    assert_eq!(deployment["replicas"], 2);
+    let pod = pod(&base, "Deployment", "berth-controller");
+    assert_eq!((&pod["hostNetwork"], &pod["volumes"]), (&Value::Null, &Value::Null));
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    let allowed = &pod["containers"][0]["securityContext"];
+    assert_eq!(allowed["capabilities"], json!({"drop": ["ALL"]}));
+    assert_eq!(allowed["readOnlyRootFilesystem"], true);
+}
+
+/// Nothing in common that would have to be changed in two places: both run what `images:` of kustomize replaces.
+#[test]
+fn all_run_one_image() {
+    let base = kustomized("deploy/base");
+    for (kind, name) in [("DaemonSet", "berth-agent"), ("Deployment", "berth-controller")] {
+        let container = &pod(&base, kind, name)["containers"][0];
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(container["image"], format!("localhost/berth:{version}"), "{kind}");
+        assert_eq!(container["imagePullPolicy"], "IfNotPresent", "{kind}");
+    }
+}
+
+/// Agents elect one of themselves: they have a controller's rights and bounds, and not those of an agent.
+#[test]
+fn without_a_controller_agents_are_one() {
+    let (base, overlay) = (kustomized("deploy/base"), kustomized("deploy/overlays/no-controller"));
+    let left: Vec<String> = differences(&base, &overlay);
+    let of = |sign: &str, kind: &str| -> Vec<&str> {
+        let start = format!("{sign} {kind} ");
+        left.iter().filter_map(|line| line.strip_prefix(&start)).collect()
+    };
+    assert!(!left.iter().any(|line| line.starts_with('+')), "{left:?}");
+    let policies: Vec<&String> = base
+        .keys()
+        .filter_map(|(kind, _, name)| {
+            (kind == "ValidatingAdmissionPolicy" && name.starts_with("berth-agent")).then_some(name)
+        })
+        .collect();
+    let removed: Vec<String> = policies.iter().map(|name| format!("/{name}")).collect();
+    assert_eq!(of("-", "ValidatingAdmissionPolicy"), removed);
+    assert_eq!(of("-", "ValidatingAdmissionPolicyBinding"), removed);
+    for kind in ["Deployment", "PodDisruptionBudget", "NetworkPolicy", "ServiceAccount"] {
+        assert_eq!(of("-", kind), ["berth-system/berth-controller"], "{kind}");
+    }
+    let agent = &pod(&overlay, "DaemonSet", "berth-agent")["containers"][0];
+    assert_eq!(env(agent, "BERTH_WITH_CONTROLLER")["value"], "true");
+    for ((kind, namespace, name), object) in &overlay {
+        if kind.ends_with("RoleBinding") && name == "berth-controller" {
+            let account =
+                json!([{"kind": "ServiceAccount", "name": "berth-agent", "namespace": "berth-system"}]);
+            assert_eq!(object["subjects"], account, "{kind} {namespace}");
+        }
+    }
+    let bounds = &the(&overlay, "ValidatingAdmissionPolicy", "berth-controller")["spec"]["matchConditions"];
+    let whom = "request.userInfo.username == 'system:serviceaccount:berth-system:berth-agent'";
+    assert_eq!(*bounds, json!([{"name": "controller", "expression": whom}]));
+    let text = serde_json::to_string(&overlay.values().collect::<Vec<_>>()).expect("JSON");
+    let account = "system:serviceaccount:berth-system:berth-controller";
+    assert!(!text.contains(account), "nobody is {account}");
+}
+
+#[test]
+fn beside_kubernetes_nmstate_only_what_would_be_twice_is_left_out() {
+    let base = kustomized("deploy/base");
+    let overlay = kustomized("deploy/overlays/beside-kubernetes-nmstate");
+    let mut wanted = vec!["~ DaemonSet berth-system/berth-agent".to_owned()];
+    for kind in ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"] {
+        wanted.extend(["create", "update"].map(|when| format!("- {kind} /berth-policies-{when}")));
+    }
+    let mut found = differences(&base, &overlay);
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+    let set = the(&overlay, "DaemonSet", "berth-agent");
+    assert_eq!(set["spec"]["template"]["spec"]["nodeSelector"]["nmstate.io/agent"], "berth");
+    assert_eq!(set["spec"]["template"]["metadata"]["labels"]["component"], Value::Null);
+}

@@ -1,0 +1,82 @@
+//! docs/operations.md explains each metric, condition, Event and alert.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crds::names;
+
+use crate::monitoring::{alerts, metrics};
+use crate::rendered::root;
+
+fn operations() -> String {
+    fs::read_to_string(root().join("docs/operations.md")).expect("docs/operations.md")
+}
+
+/// Headings as links spell them.
+fn anchors() -> BTreeSet<String> {
+    let text = operations();
+    let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    let spelled = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
+    spelled.collect()
+}
+
+#[test]
+fn each_alert_has_a_heading_and_each_heading_an_alert() {
+    let anchors = anchors();
+    let (mut wrong, mut named) = (Vec::new(), BTreeSet::new());
+    for alert in alerts() {
+        let name = alert["alert"].as_str().expect("a name").to_owned();
+        let link = alert["annotations"]["runbook_url"].as_str().unwrap_or_default();
+        let anchor = link.strip_prefix("docs/operations.md#").unwrap_or_default();
+        if anchor != name.to_lowercase() || !anchors.contains(anchor) {
+            wrong.push(format!("{name}: {link}"));
+        }
+        named.insert(anchor.to_owned());
+        for word in ["summary", "description"] {
+            assert!(alert["annotations"][word].is_string(), "{name} has no {word}");
+        }
+        assert!(alert["labels"]["severity"].is_string(), "{name} has no severity");
+    }
+    assert!(wrong.is_empty(), "these lead nowhere: {wrong:?}");
+    let others: Vec<&String> =
+        anchors.iter().filter(|anchor| anchor.starts_with("berth") && !named.contains(*anchor)).collect();
+    assert!(others.is_empty(), "there is no alert for {others:?}");
+}
+
+/// Reasons of Events, in the sources that say them.
+fn events() -> BTreeSet<String> {
+    let mut reasons =
+        BTreeSet::from([names::policy::EVENT_FAILED.to_owned(), names::enactment::REFUSED.to_owned()]);
+    for file in ["agent/src/node/telling.rs", "agent/src/controller/told.rs"] {
+        let text = fs::read_to_string(root().join(file)).expect(file);
+        let constants = text.lines().filter_map(|line| line.trim().split_once(": &str = \""));
+        reasons
+            .extend(constants.filter_map(|(_, rest)| rest.split_once('"')).map(|(word, _)| word.to_owned()));
+    }
+    reasons
+}
+
+#[test]
+fn each_metric_condition_and_event_is_explained() {
+    let text = operations();
+    let conditions = names::condition::OF_ENACTMENT.into_iter().chain(names::condition::OF_POLICY);
+    let reasons = names::pool::BY_PRECEDENCE.into_iter().chain([
+        names::enactment::PROGRESSING,
+        names::enactment::CONFIGURED,
+        names::enactment::FAILED,
+        names::enactment::RETRYING,
+        names::enactment::LIMIT_REACHED,
+        names::enactment::ABORTED,
+        names::enactment::WAITING,
+        names::enactment::REFUSED,
+        names::policy::NO_MATCHING_NODE,
+        names::state::REPORT_SHORTENED,
+    ]);
+    let events = events();
+    assert!(events.contains("DriftRepaired") && events.contains("AddressFreed"), "{events:?}");
+    let words = conditions.chain(reasons).map(str::to_owned).chain(metrics()).chain(events);
+    // As a word of its own: one may begin as another does.
+    let said: BTreeSet<&str> = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
+    let missing: BTreeSet<String> = words.filter(|word| !said.contains(word.as_str())).collect();
+    assert!(missing.is_empty(), "docs/operations.md says nothing of {missing:?}");
+}

@@ -1,0 +1,232 @@
+//! The cluster that all tests share, with Berth on it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use cluster_tests::{Cluster, Node, wait};
+use serde_json::{Value, json};
+
+/// The nodes that are always there.
+pub(crate) const NODES: [Node; 3] = [Node(1), Node(2), Node(3)];
+
+/// The image that `deploy/base` names.
+const IMAGE: &str = "localhost/berth:0.1.0";
+
+/// The pools, with the card that each is for.
+pub(crate) const POOLS: [(&str, &str); 2] = [("traffic-1", "eth1"), ("traffic-2", "eth2")];
+
+/// What the policy is called.
+pub(crate) const POLICY: &str = "static-ip";
+
+/// Short, for tests that wait for its end.
+const QUARANTINE: &str = "10s";
+
+pub(crate) struct Field {
+    pub(crate) cluster: Cluster,
+}
+
+/// A pass to the cluster: one test at a time has it.
+pub(crate) type Pass = MutexGuard<'static, Field>;
+
+/// The cluster as every test finds it: three nodes, Berth rolled out, two pools, one policy, and each node with an address on
+/// both cards. What an earlier test that failed left is put right first.
+pub(crate) fn field() -> Pass {
+    static FIELD: LazyLock<Mutex<Field>> = LazyLock::new(|| Mutex::new(Field::start()));
+    let field = FIELD.lock().unwrap_or_else(PoisonError::into_inner);
+    field.install();
+    field
+}
+
+impl Field {
+    fn start() -> Field {
+        let program = std::env::var_os("BERTH_STATIC").map(PathBuf::from);
+        let program = program.expect("BERTH_STATIC is a static berth; 'make test-cluster' builds one");
+        let cluster = Cluster::start();
+        cluster.image(&program, IMAGE);
+        for node in NODES {
+            cluster.boot(node);
+        }
+        let field = Field { cluster };
+        for node in NODES {
+            field.wait_ready(node);
+        }
+        field
+    }
+
+    /// As `docs` tell an administrator to.
+    pub(crate) fn install(&self) {
+        self.cluster.kubectl(&["apply", "-k", &base()]);
+        for node in self.cluster.get(&["nodes"])["items"].as_array().into_iter().flatten() {
+            let name = node["metadata"]["name"].as_str().unwrap_or_default();
+            if let Some(stray) = (4..10).map(Node).find(|node| node.name() == name) {
+                self.cluster.power_cut(stray);
+                self.cluster.kubectl(&["delete", "node", name]);
+            }
+        }
+        self.wait_rolled_out();
+        let objects = json!({"apiVersion": "v1", "kind": "List", "items": seeds()});
+        // A CRD that was just made is served a moment later.
+        wait::until("the pools and the policy", || {
+            self.cluster.try_kubectl(&["get", "nodeippools,nncp,nnce"])
+        });
+        // What a test that failed left.
+        for policy in self.cluster.get(&["nncp"])["items"].as_array().into_iter().flatten() {
+            if let Some(name) = policy["metadata"]["name"].as_str().filter(|&name| name != POLICY) {
+                self.cluster.kubectl(&["delete", "nncp", name]);
+            }
+        }
+        self.cluster.kubectl_with(&["apply", "-f", "-"], &objects.to_string());
+        self.wait_configured(&NODES);
+    }
+
+    pub(crate) fn wait_ready(&self, node: Node) {
+        let name = format!("node/{}", node.name());
+        wait::until(&format!("{name} to be registered"), || self.cluster.try_kubectl(&["get", &name]));
+        self.cluster.kubectl(&["wait", "--for=condition=Ready", &name, "--timeout=120s"]);
+    }
+
+    pub(crate) fn wait_rolled_out(&self) {
+        for what in ["daemonset/berth-agent", "deployment/berth-controller"] {
+            self.cluster.kubectl(&["-n", "berth-system", "rollout", "status", what, "--timeout=120s"]);
+        }
+    }
+
+    /// Each of these nodes has the addresses that the pools' ledgers say are its own, and nothing else.
+    pub(crate) fn wait_configured(&self, nodes: &[Node]) -> Held {
+        wait::until("every node to have its addresses", || {
+            let held = self.held()?;
+            for &node in nodes {
+                for (pool, card) in POOLS {
+                    let own = held.get(&(node.name(), pool.to_owned()));
+                    let own = own.ok_or_else(|| format!("{} has no address of {pool}", node.name()))?;
+                    let found = self.cluster.addresses(node, card);
+                    if found != [format!("{own}/24")] {
+                        return Err(format!("{} has {found:?} on {card}, not {own}", node.name()));
+                    }
+                }
+            }
+            Ok(held)
+        })
+    }
+
+    /// A host goes for good: its power is cut and its Node deleted. Its addresses are quarantined, and free when this returns.
+    pub(crate) fn retire(&self, node: Node) {
+        self.cluster.power_cut(node);
+        self.cluster.kubectl(&["delete", "node", &node.name()]);
+        let name = node.name();
+        let of_node = |pool: &str| -> Result<Vec<Value>, String> {
+            let all = entries(&self.cluster.try_get(&["nodeippool", pool])?);
+            Ok(all.into_iter().map(|(_, entry)| entry).filter(|entry| entry["node"] == *name).collect())
+        };
+        for (pool, _) in POOLS {
+            wait::until("its addresses to be quarantined", || match of_node(pool)?.as_slice() {
+                [one] if one["state"] == "Quarantined" => Ok(()),
+                other => Err(format!("{other:?}")),
+            });
+        }
+        for (pool, _) in POOLS {
+            wait::until("its addresses to be free", || match of_node(pool)?.as_slice() {
+                [] => Ok(()),
+                other => Err(format!("{other:?}")),
+            });
+        }
+    }
+
+    /// The pods of a component (`agent`, `controller`), on one node or anywhere.
+    pub(crate) fn pods(&self, component: &str, node: Option<Node>) -> Vec<Value> {
+        let label = format!("--selector=app.kubernetes.io/component={component}");
+        let pods = self.cluster.get(&["pods", "-n", "berth-system", &label]);
+        let pods = pods["items"].as_array().cloned().unwrap_or_default();
+        pods.into_iter()
+            .filter(|pod| node.is_none_or(|node| pod["spec"]["nodeName"] == *node.name()))
+            .collect()
+    }
+
+    /// Waits until the node's enactment of this policy has this condition; what it says then.
+    pub(crate) fn wait_enactment(&self, node: Node, policy: &str, condition: &str) -> String {
+        let name = format!("{}.{policy}", node.name());
+        wait::until(&format!("{name} to be {condition}"), || {
+            let enactment = self.cluster.try_get(&["nnce", &name])?;
+            let conditions = enactment["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let found = conditions.iter().find(|one| one["type"] == condition && one["status"] == "True");
+            let message = |one: &Value| one["message"].as_str().unwrap_or_default().to_owned();
+            found.map(message).ok_or_else(|| format!("{conditions:?}"))
+        })
+    }
+
+    /// Makes a policy that brings this interface about, on one node or on all.
+    pub(crate) fn apply_policy(&self, name: &str, node: Option<Node>, interface: &Value) {
+        let selector = node.map(|node| json!({"kubernetes.io/hostname": node.name()}));
+        let policy = json!({
+            "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkConfigurationPolicy", "metadata": {"name": name},
+            "spec": {"nodeSelector": selector.unwrap_or(json!({})), "desiredState": {"interfaces": [interface]}},
+        });
+        self.cluster.kubectl_with(&["apply", "-f", "-"], &policy.to_string());
+    }
+
+    /// Who holds what, by the pools' ledgers.
+    pub(crate) fn held(&self) -> Result<Held, String> {
+        let mut held = Held::new();
+        for (pool, _) in POOLS {
+            for (address, entry) in entries(&self.cluster.try_get(&["nodeippool", pool])?) {
+                if entry["state"] == "Quarantined" {
+                    continue;
+                }
+                let node = entry["node"].as_str().unwrap_or_default().to_owned();
+                if let Some(other) = held.insert((node.clone(), pool.to_owned()), address.clone()) {
+                    return Err(format!("{node} has {address} and {other} of {pool}"));
+                }
+            }
+        }
+        Ok(held)
+    }
+}
+
+/// What an administrator installs.
+pub(crate) fn base() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/base").display().to_string()
+}
+
+/// Addresses by node and pool.
+pub(crate) type Held = BTreeMap<(String, String), String>;
+
+/// The ledger of a pool.
+pub(crate) fn entries(pool: &Value) -> Vec<(String, Value)> {
+    let allocations = pool["status"]["allocations"].as_object().cloned().unwrap_or_default();
+    allocations.into_iter().collect()
+}
+
+/// The two pools and the policy that the project grew from, with a quarantine that a test can wait for.
+fn seeds() -> Vec<Value> {
+    let pool = |name: &str, net: &str| {
+        let ip = |host: u8| format!("{net}.{host}");
+        let range = json!({
+            "cidr": format!("{net}.0/24"), "start": ip(1), "end": ip(10), "exclude": [ip(4), ip(7)],
+        });
+        json!({
+            "apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {"name": name},
+            "spec": {"range": range, "quarantine": QUARANTINE},
+        })
+    };
+    let card = |card: &str, pool: &str| {
+        let address = json!({
+            "ip": format!("{{{{ capture.address-from-{pool}.ip }}}}"),
+            "prefix-length": format!("{{{{ capture.address-from-{pool}.prefix-length }}}}"),
+        });
+        json!({
+            "name": card, "type": "ethernet", "state": "up",
+            "ipv4": {"enabled": true, "dhcp": false, "address": [address]},
+        })
+    };
+    let interfaces: Vec<Value> = POOLS.map(|(pool, name)| card(name, pool)).to_vec();
+    let capture: BTreeMap<String, String> = POOLS
+        .map(|(pool, _)| (format!("address-from-{pool}"), format!("ippool.{pool}.allocate")))
+        .into_iter()
+        .collect();
+    let policy = json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkConfigurationPolicy", "metadata": {"name": POLICY},
+        "spec": {"maxUnavailable": "100%", "capture": capture, "desiredState": {"interfaces": interfaces}},
+    });
+    vec![pool("traffic-1", "10.10.10"), pool("traffic-2", "10.10.11"), policy]
+}

@@ -1,0 +1,71 @@
+//! Agents and controllers are replaced, or killed, while work goes on.
+
+use cluster_tests::wait;
+use serde_json::json;
+
+use crate::field::{NODES, POOLS, field};
+
+#[test]
+#[ignore = "a cluster: make test-cluster"]
+fn a_rolling_update_leaves_no_gap() {
+    let field = field();
+    let before = field.wait_configured(&NODES);
+    let watches = NODES.map(|node| field.cluster.watch_addresses(node));
+    let (pool, card) = POOLS[0];
+    let pingers = [NODES[1], NODES[2]]
+        .map(|other| field.cluster.pinger(NODES[0], card, &before[&(other.name(), pool.to_owned())]));
+
+    let bridge = |state: &str| json!({"name": "br-update", "type": "linux-bridge", "state": state});
+    field.apply_policy("during-update", None, &bridge("up"));
+    for what in ["daemonset/berth-agent", "deployment/berth-controller"] {
+        field.cluster.kubectl(&["-n", "berth-system", "rollout", "restart", what]);
+    }
+    field.wait_rolled_out();
+    field.cluster.kubectl(&["wait", "--for=condition=Available", "nncp/during-update", "--timeout=90s"]);
+    for node in NODES {
+        cluster_tests::run(field.cluster.on(node, "ip").args(["link", "show", "br-update"]));
+    }
+
+    for pinger in pingers {
+        let seen = pinger.seen();
+        assert!(seen.iter().any(|line| line.contains(" 0% packet loss")), "{seen:#?}");
+    }
+    for watch in watches {
+        let lost: Vec<String> = watch.seen().into_iter().filter(|line| line.contains("Deleted")).collect();
+        assert!(!lost.iter().any(|line| line.contains(" inet 10.10.1")), "{lost:#?}");
+    }
+    assert_eq!(field.wait_configured(&NODES), before);
+    field.apply_policy("during-update", None, &bridge("absent"));
+    field.cluster.kubectl(&["wait", "--for=condition=Available", "nncp/during-update", "--timeout=90s"]);
+    field.cluster.kubectl(&["delete", "nncp", "during-update"]);
+}
+
+#[test]
+#[ignore = "a cluster: make test-cluster"]
+fn a_leader_that_is_killed_in_the_middle_of_a_claim_leaves_nothing_half_done() {
+    let field = field();
+    let before = field.wait_configured(&NODES);
+    let fault = |setting: &str| {
+        let place = ["-n", "berth-system", "set", "env", "deployment/berth-controller", setting];
+        field.cluster.kubectl(&place);
+        field.wait_rolled_out();
+    };
+    let restarts = || -> u64 {
+        let of = |pod: &serde_json::Value| pod["status"]["containerStatuses"][0]["restartCount"].as_u64();
+        field.pods("controller", None).iter().filter_map(of).sum()
+    };
+    // Killed after every write of a ledger, before anybody is told.
+    fault("BERTH_FAULT=ledger-written");
+    let fourth = cluster_tests::Node(4);
+    field.cluster.boot(fourth);
+    field.wait_ready(fourth);
+    let mut after = field.wait_configured(&[fourth]);
+    wait::until("the leader to have been killed", || match restarts() {
+        0 => Err("no restart".to_owned()),
+        _ => Ok(()),
+    });
+    after.retain(|(node, _), _| *node != fourth.name());
+    assert_eq!(after, before);
+    fault("BERTH_FAULT-");
+    field.retire(fourth);
+}
