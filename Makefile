@@ -12,8 +12,8 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: setup ## Build the berth binary (release) into target/release
-	$(CARGO) build --release $(LOCKED) -p agent
+build: setup ## Build the berth binary (release) into target/release: one file that needs no library
+	$(CARGO) rustc --release $(LOCKED) -p agent --bin berth -- -C target-feature=+crt-static
 
 .PHONY: test
 test: setup-tests ## Set up what is missing and run the tests, all but the longest (as root: namespaces, a guest, an API server)

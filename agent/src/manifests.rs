@@ -254,7 +254,7 @@ fn read(files: &Files, wrong: &mut Vec<String>) -> Vec<Wanted> {
     wanted
 }
 
-fn wanted_of(file: &str, object: Value) -> Result<Wanted, String> {
+fn wanted_of(file: &str, mut object: Value) -> Result<Wanted, String> {
     let word = object["kind"].as_str().unwrap_or_default();
     let kind = match Kind::from_name(word) {
         Some(kind @ (Kind::NodeIPPool | Kind::NodeNetworkConfigurationPolicy)) => kind,
@@ -274,6 +274,10 @@ fn wanted_of(file: &str, object: Value) -> Result<Wanted, String> {
         }
     }
     pools::check(kind, &object).map_err(|error| format!("{} {name}: {error}", kind.name()))?;
+    // A policy need not have one: it asks for nothing then.
+    if object["spec"].is_null() {
+        object["spec"] = json!({});
+    }
     Ok(Wanted { file: file.to_owned(), kind, name, object })
 }
 

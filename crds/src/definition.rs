@@ -115,7 +115,10 @@ fn defaults(kind: Kind) -> Vec<(&'static str, Value)> {
         Kind::NodeIPSlice => {
             vec![("status", json!({})), ("status.sequence", json!(0)), ("status.allocations", json!({}))]
         }
+        // As kubernetes-nmstate has it a policy need not have a spec: what is stored without one must stay readable, and
+        // whoever reads it need not ask whether there is one.
         Kind::NodeNetworkConfigurationPolicy => vec![
+            ("spec", json!({})),
             ("status", json!({})),
             ("status.unavailableNodeCountMap", json!({})),
             ("status.unavailableNodes", json!({})),
@@ -134,6 +137,12 @@ fn complete(kind: Kind, schema: &mut Value) {
         if let Some(node) = place::schema_at_mut(schema, at) {
             node["default"] = default;
         }
+    }
+    if kind == Kind::NodeNetworkConfigurationPolicy
+        && let Some(schema) = schema.as_object_mut()
+    {
+        // Its spec has a default.
+        schema.shift_remove("required");
     }
     if matches!(kind, Kind::NodeIPPool | Kind::NodeIPSlice) {
         // A rule may blame only a field that the schema knows.

@@ -14,6 +14,7 @@ mod default_vlans;
 mod desired;
 mod dns;
 mod error;
+mod features;
 mod hostname;
 mod kept;
 pub mod kind;
@@ -37,6 +38,7 @@ pub use desired::{
 };
 pub use dns::Dns;
 pub use error::{Reason, Refusal, Refusals, StateErrors};
+pub use features::features;
 pub use hostname::Hostname;
 pub use kept::{Kept, KeptKind};
 pub use kind::LinkKind;

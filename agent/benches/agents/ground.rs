@@ -15,7 +15,12 @@ use kube::Client;
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-pub(crate) const BERTH: &str = env!("CARGO_BIN_EXE_berth");
+/// The program that is measured: `BERTH=target/release/berth` for what `make build` built, which is what people run. Without
+/// it, the one that was built with this: without link-time optimisation and with its libraries beside it, so larger.
+pub(crate) fn berth() -> PathBuf {
+    std::env::var_os("BERTH").map_or_else(|| env!("CARGO_BIN_EXE_berth").into(), PathBuf::from)
+}
+
 pub(crate) const NODE: &str = "node";
 
 /// What was asked, by what it was.
@@ -94,13 +99,13 @@ impl Ground {
     }
 
     pub(crate) fn controller(&self) -> Result<Process> {
-        let mut command = Command::new(BERTH);
+        let mut command = Command::new(berth());
         command.arg("controller").arg("--kubeconfig").arg(self.config("controller"));
         Process::start(command, &self.folder.join("controller.log"))
     }
 
     pub(crate) fn agent(&self) -> Result<Process> {
-        let mut command = Command::new(BERTH);
+        let mut command = Command::new(berth());
         command.args(["agent", "--register-node", "--node", NODE, "--netns", &self.netns]);
         command.arg("--state-dir").arg(self.folder.join("state"));
         command.arg("--checkpoint-dir").arg(self.folder.join("checkpoints"));

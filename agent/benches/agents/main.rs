@@ -1,5 +1,5 @@
 //! An agent as a person runs it: from a policy to the address on the card, drift put back, and what it costs when there is
-//! nothing to do. `make bench BENCH=agents`; as root.
+//! nothing to do. `make bench BENCH=agents`; as root. With `BERTH=target/release/berth` of the program that people run.
 //!
 //! `berth controller` and `berth agent` are processes; the API is in this one, durable, so that every request of the agent
 //! can be counted. The kernel is heard, not asked: times end with its notification.
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
 
 /// A release has none, not even their names.
 fn without_fault_points() -> Result<()> {
-    let binary = std::fs::read(ground::BERTH)?;
+    let binary = std::fs::read(ground::berth())?;
     let has = |word: &[u8]| binary.windows(word.len()).any(|part| part == word);
     ensure!(has(b"nmstate.io"), "the binary is read");
     ensure!(!has(b"BERTH_FAULT") && !has(b"journal-holding"), "fault points are in a release");

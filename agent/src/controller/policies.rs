@@ -145,7 +145,9 @@ fn status(
         unavailable_node_count_map: counts(&slots),
         unavailable_nodes: slots,
         aborted_generation: aborted.then_some(generation),
-        ..before.clone()
+        // An old kubernetes-nmstate counted here. Nobody does any more, and a count that is left would be wrong.
+        unavailable_node_count: None,
+        last_unavailable_node_count_update: None,
     };
     (status != before).then_some(status)
 }
@@ -179,6 +181,8 @@ fn own_slot(
     changed.then(|| NodeNetworkConfigurationPolicyStatus {
         unavailable_node_count_map: counts(&slots),
         unavailable_nodes: slots,
+        unavailable_node_count: None,
+        last_unavailable_node_count_update: None,
         ..before
     })
 }
@@ -201,6 +205,8 @@ fn whole(
         "unavailableNodes": status.unavailable_nodes,
         "unavailableNodeCountMap": status.unavailable_node_count_map,
         "abortedGeneration": status.aborted_generation,
+        "unavailableNodeCount": status.unavailable_node_count,
+        "lastUnavailableNodeCountUpdate": status.last_unavailable_node_count_update,
     });
     if status.conditions != before.map(|before| before.conditions.as_slice()).unwrap_or_default() {
         value["conditions"] = json!(status.conditions);
@@ -284,5 +290,22 @@ mod tests {
         let done =
             own_slot(&policy(&json!({"b": 1, "c": 1})), &nodes, &all(Standing::Available), &me).unwrap();
         assert_eq!(done.unavailable_nodes, BTreeMap::from([("b".to_owned(), 1)]));
+    }
+
+    /// What kubernetes-nmstate left counted is no slot of anybody's, whoever writes next; else a host's slot would be refused.
+    #[test]
+    fn slots_that_kubernetes_nmstate_left_are_over() {
+        let mut left = policy(&json!({}));
+        let status = left.status.as_mut().unwrap();
+        status.unavailable_node_count_map = BTreeMap::from([("1".to_owned(), 2)]);
+        status.unavailable_node_count = Some(2);
+        let waits = [part("c", Standing::Pending)];
+        let own = own_slot(&left, &BTreeMap::new(), &waits, &NodeName::new("c")).unwrap();
+        let all = super::status(&left, &BTreeMap::new(), &[]).unwrap();
+        for (next, counted) in [(own, json!({"1": 1})), (all, json!({"1": null}))] {
+            let patch = whole(&next, left.status.as_ref());
+            assert_eq!(patch["unavailableNodeCountMap"], counted);
+            assert!(patch["unavailableNodeCount"].is_null() && patch.get("unavailableNodeCount").is_some());
+        }
     }
 }

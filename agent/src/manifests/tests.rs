@@ -78,6 +78,22 @@ async fn files_are_followed() {
     assert_eq!(desk.names().await, ["pool", "by-hand"]);
 }
 
+/// It asks for nothing, and holds nothing else up.
+#[tokio::test]
+async fn a_policy_need_not_have_a_spec() {
+    let mut desk = Desk::new("spec");
+    let empty = POLICY.replace("spec: {desiredState: {interfaces: []}}\n", "");
+    desk.write("a.yaml", &format!("{empty}---\n{POOL}"));
+    assert!(desk.look().await.is_empty());
+    assert_eq!(desk.names().await, ["pool", "policy"]);
+    desk.write("a.yaml", &format!("{POLICY}---\n{POOL}"));
+    assert!(desk.look().await.is_empty());
+    desk.write("a.yaml", &format!("{empty}---\n{POOL}"));
+    assert!(desk.look().await.is_empty());
+    let policies: Api<NodeNetworkConfigurationPolicy> = Api::all(desk.client.clone());
+    assert_eq!(policies.get("policy").await.unwrap().spec, Default::default());
+}
+
 /// A file that comes and goes again between two looks that are steady: what it brought goes with it.
 #[tokio::test]
 async fn back_to_what_was_before_is_a_change() {

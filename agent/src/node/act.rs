@@ -11,7 +11,6 @@ use policy::claim::{
     SlotKey, Time,
 };
 use policy::pool::{Barred, Pool};
-use policy::rollout::Standing;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ use std::time::{Duration, Instant};
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::{guard, random};
-use crate::clock::{now, stamp};
+use crate::clock::now;
 use crate::controller::ledger::{self, Written};
 use crate::fault;
 use crate::records;
@@ -137,6 +136,9 @@ impl Agent {
                 self.create(policy, node_uid, slots).await?;
             }
             Action::WriteRequests { policy, requests } => {
+                if requests.values().any(|request| request.want) && !self.finalize(policy).await? {
+                    return Ok(None);
+                }
                 let patch = requests.iter().map(|(key, request)| asks(key, Some(request)));
                 return self.write_slots(policy, merged(patch)).await;
             }
@@ -232,11 +234,38 @@ impl Agent {
         };
         fault::point("enactment-empty");
         let requests = slots.iter().filter_map(|(key, slot)| Some(asks(key, Some(slot.request.as_ref()?))));
-        let conditions = records::standing::write(Standing::Unknown, "", &[], &stamp());
-        let mut status = merged(requests);
-        status["conditions"] = json!(conditions);
+        let status = merged(requests.chain([self.first_words(policy)]));
         self.objects.enactments.note(made);
         self.write_status(policy, status).await.map(drop)
+    }
+
+    /// An enactment that kubernetes-nmstate made has no finalizer to keep it while it holds addresses: it gets one before it
+    /// asks for any. Whether it has it; one that is being deleted can't.
+    async fn finalize(&self, policy: &PolicyName) -> Result<bool, NodeError> {
+        let name = self.enactment_name(policy);
+        let Some(own) = self.objects.enactments.get(&name) else { return Ok(false) };
+        let has_it = own.finalizers().iter().any(|one| one == finalizer::ADDRESSES);
+        if has_it || own.metadata.deletion_timestamp.is_some() {
+            return Ok(true);
+        }
+        let mut finalizers = own.finalizers().to_vec();
+        finalizers.push(finalizer::ADDRESSES.to_owned());
+        let metadata =
+            json!({"resourceVersion": own.resource_version(), "uid": own.uid(), "finalizers": finalizers});
+        let patch = Patch::Merge(json!({"metadata": metadata}));
+        match self.enactment_api().patch(&name, &PatchParams::default(), &patch).await {
+            Ok(written) => {
+                self.objects.enactments.note(written);
+                Ok(true)
+            }
+            Err(error) => match trouble(&error) {
+                Trouble::Conflict | Trouble::NotFound => {
+                    self.reread(policy).await?;
+                    Ok(false)
+                }
+                _ => Err(error.into()),
+            },
+        }
     }
 
     /// Nothing can be done about a policy for now: that is said, and looked at again after a while.

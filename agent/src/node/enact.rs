@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use crds::Condition;
 use crds::names::annotation;
 use crds::names::enactment as names;
 use k8s_openapi::jiff::Timestamp;
@@ -16,7 +17,7 @@ use policy::claim::{NodeSeen, Phase, PolicyName, Time};
 use policy::enact::{Next, Prospect, Retries, Said, View, next};
 use policy::plan::{Plan, plan_document};
 use policy::rollout::Standing;
-use policy::state::{AddressProtocol, default_port_vlans};
+use policy::state::{AddressProtocol, default_port_vlans, features};
 use policy::template::{Rendered, render};
 use serde_json::{Value, json};
 
@@ -353,22 +354,11 @@ impl Agent {
             Standing::Aborted => names::message_aborted(&self.enactment_name(&one.name)),
             _ => message.to_owned(),
         };
-        let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
-        let conditions = records::standing::write(standing, &message, &before.conditions, &stamp());
-        let generation = one.object.metadata.generation.unwrap_or_default();
-        let mut fields = vec![
-            ("policyGeneration", json!(generation)),
-            ("policyUID", json!(one.object.uid())),
-            ("conditions", json!(conditions)),
-            // Of other generations nobody counts any more.
-            (
-                "retryCount",
-                json!({generation.to_string(): attempts.unwrap_or(attempts_of(&before, generation))}),
-            ),
-        ];
+        let mut fields = words_of(one, standing, &message, attempts);
         if let Some(rendered) = &outlook.rendered {
             let time = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
             fields.push(("desiredState", outlook.desired.clone()));
+            fields.push(("features", json!(features(&outlook.desired))));
             fields.push(("capturedStates", Value::Object(rendered.bindings.captured_states(&time))));
         }
         let written = self.replace_status(&one.name, fields).await?;
@@ -376,6 +366,18 @@ impl Agent {
             self.telling.written(one, standing, &message);
         }
         Ok(written)
+    }
+
+    /// What is to be said of a policy while its enactment is being made: that it waits for addresses, if it does. That is known
+    /// by then, and needs no write of its own.
+    pub(super) fn first_words(&self, policy: &PolicyName) -> Value {
+        let one = self.objects.policies.get(policy.as_str()).map(|object| self.select(object));
+        let waits = one.and_then(|one| match self.outlook(&one).prospect {
+            Prospect::Asking { message } => Some(words_of(&one, Standing::Waiting, &message, None)),
+            Prospect::Broken { .. } | Prospect::Refused { .. } | Prospect::Rendered { .. } => None,
+        });
+        let nothing = || vec![("conditions", conditions(Standing::Unknown, "", &[]))];
+        waits.unwrap_or_else(nothing).into_iter().collect()
     }
 
     async fn bring_about(
@@ -493,6 +495,31 @@ impl Agent {
         self.woken.kernel();
         done
     }
+}
+
+/// The fields of an enactment's status that say where a policy stands.
+fn words_of(
+    one: &Selected,
+    standing: Standing,
+    message: &str,
+    attempts: Option<u32>,
+) -> Vec<(&'static str, Value)> {
+    let before = one.enactment.as_ref().and_then(|own| own.status.clone()).unwrap_or_default();
+    let generation = one.object.metadata.generation.unwrap_or_default();
+    // What somebody else counted, kubernetes-nmstate say, or for another policy, is over.
+    let is_ours = before.policy_uid == one.object.uid();
+    let counted = if is_ours { attempts_of(&before, generation) } else { 0 };
+    vec![
+        ("policyGeneration", json!(generation)),
+        ("policyUID", json!(one.object.uid())),
+        ("conditions", conditions(standing, message, &before.conditions)),
+        // Of other generations nobody counts any more.
+        ("retryCount", json!({generation.to_string(): attempts.unwrap_or(counted)})),
+    ]
+}
+
+fn conditions(standing: Standing, message: &str, before: &[Condition]) -> Value {
+    json!(records::standing::write(standing, message, before, &stamp()))
 }
 
 /// A document whose pooled addresses bear Berth's mark.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::Api;
 use policy::capture::{Grants, read_cached};
@@ -102,7 +103,7 @@ impl Agent {
         policies.map(|object| self.select(object)).collect()
     }
 
-    fn select(&self, object: Arc<NodeNetworkConfigurationPolicy>) -> Selected {
+    pub(super) fn select(&self, object: Arc<NodeNetworkConfigurationPolicy>) -> Selected {
         let name = PolicyName::new(object.name_any());
         let enactment =
             self.objects.enactments.get(&crds::names::enactment_name(self.name.as_str(), name.as_str()));
@@ -197,7 +198,45 @@ impl Agent {
 
 /// `status.capturedStates` of an enactment, as far as they are of this very policy and not of one that had its name.
 pub(super) fn captured(one: &Selected) -> Value {
-    let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
-    let status = status.filter(|status| status.policy_uid == one.object.uid());
+    let own = one.enactment.as_ref().filter(|own| is_about(own, &one.object));
+    let status = own.and_then(|own| own.status.as_ref());
     status.and_then(|status| serde_json::to_value(&status.captured_states).ok()).unwrap_or_default()
+}
+
+/// Is the enactment about this very policy? One that kubernetes-nmstate left doesn't say the policy's UID; it is about a
+/// policy that was there before it, since an enactment never outlives its policy by more than its node was off.
+fn is_about(own: &NodeNetworkConfigurationEnactment, policy: &NodeNetworkConfigurationPolicy) -> bool {
+    match own.status.as_ref().and_then(|status| status.policy_uid.as_ref()) {
+        Some(uid) => Some(uid) == policy.metadata.uid.as_ref(),
+        None => {
+            let made = |metadata: &ObjectMeta| metadata.creation_timestamp.as_ref().map(|time| time.0);
+            made(&policy.metadata).is_some_and(|policy| made(&own.metadata).is_some_and(|own| policy <= own))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn enactment(made: &str, status: &Value) -> NodeNetworkConfigurationEnactment {
+        let own = json!({"metadata": {"name": "a.b", "creationTimestamp": made}, "status": status});
+        serde_json::from_value(own).unwrap()
+    }
+
+    #[test]
+    fn what_kubernetes_nmstate_captured_is_of_the_policy_that_was_there() {
+        let policy = json!({"metadata": {"name": "b", "uid": "u2", "creationTimestamp": "2026-03-02T10:00:00Z"}, "spec": {}});
+        let policy: NodeNetworkConfigurationPolicy = serde_json::from_value(policy).unwrap();
+        let (before, same, after) = ("2026-03-02T09:59:59Z", "2026-03-02T10:00:00Z", "2026-03-02T10:00:01Z");
+        let theirs = json!({"policyGeneration": 1});
+        assert!(is_about(&enactment(after, &theirs), &policy));
+        assert!(is_about(&enactment(same, &theirs), &policy));
+        assert!(!is_about(&enactment(before, &theirs), &policy), "the policy was made anew");
+        // Where it is said, it is said.
+        assert!(is_about(&enactment(before, &json!({"policyUID": "u2"})), &policy));
+        assert!(!is_about(&enactment(after, &json!({"policyUID": "u1"})), &policy));
+    }
 }

@@ -4,7 +4,7 @@
 //! [`suite!`] runs as `embedded::…` and, on a real API server, as `real::…` or, if that takes long, as `long::…`. There Nodes are made as a kubelet does,
 //! each agent has a token of a pod on its own Node, the controller one of its own, and both have what `deploy` gives them, no
 //! more. Tests in no list run once, on the embedded API: they are about it, or about one host on its own, or take a minute
-//! and `hold` shows the same on a real one. `rights` has a real API server of its own.
+//! and `hold` shows the same on a real one. `rights` and `upgrade` have a real API server of their own.
 
 mod alone;
 mod cluster;
@@ -31,6 +31,7 @@ mod rights;
 mod rollout;
 mod story;
 mod told;
+mod upgrade;
 mod whole;
 
 const SEEDS: &str = "10.10.10.0/24";

@@ -40,6 +40,12 @@ pub(crate) fn audited<F: Future<Output = ()>>(policy: Value, test: impl FnOnce(&
     runtime().block_on(test(own.cluster));
 }
 
+/// On a real API server of its own, with nothing of ours.
+pub(crate) fn bare<F: Future<Output = ()>>(test: impl FnOnce(&'static Cluster) -> F) {
+    let own = Own::bare();
+    runtime().block_on(test(own.cluster));
+}
+
 /// Of its own for each test: whatever it began ends with it.
 fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime")

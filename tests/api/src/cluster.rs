@@ -4,14 +4,13 @@
 mod tokens;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
-use crate::control_plane::{ControlPlane, Options};
+use crate::control_plane::{ControlPlane, Kinds, Options};
 
 /// Where `deploy` puts agents and controller.
 pub const NAMESPACE: &str = "berth-system";
@@ -31,27 +30,24 @@ pub struct Way {
 }
 
 impl Cluster {
-    /// Not from inside a runtime: it blocks.
+    /// Where our kinds are not there from the beginning, nor is anything else of ours. Not from inside a runtime: it blocks.
     pub fn start(options: &Options) -> Self {
         let plane = ControlPlane::start_with(options);
         let plane = plane.unwrap_or_else(|wrong| panic!("{}", agent::api::error::whole(&wrong)));
         let cluster = Self { plane };
-        cluster.install();
+        if options.kinds == Kinds::Ours {
+            cluster.install();
+        }
         cluster
     }
 
     /// What an administrator installs, with the tool that they have for it.
-    fn install(&self) {
-        let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    pub fn install(&self) {
+        let deploy = |part: &str| format!("{}/../../deploy/{part}", env!("CARGO_MANIFEST_DIR"));
         for part in ["rbac", "admission"] {
-            let output = Command::new(self.plane.kubectl())
-                .arg(format!("--kubeconfig={}", self.plane.kubeconfig().display()))
-                .args(["apply", "--kustomize"])
-                .arg(deploy.join(part))
-                .output()
-                .expect("kubectl runs");
-            assert!(output.status.success(), "{part}: {}", String::from_utf8_lossy(&output.stderr));
+            self.plane.run_kubectl(&["apply", "--kustomize", &deploy(part)]);
         }
+        self.plane.run_kubectl(&["apply", "--filename", &deploy("base/flow.yaml")]);
     }
 
     /// The administrator's, on the runtime of who asks.

@@ -15,6 +15,7 @@ mod second;
 use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use kube::{Client, Config};
@@ -48,17 +49,26 @@ pub enum Disk {
     Durable,
 }
 
+/// Which CRDs there are from the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kinds {
+    Ours,
+    /// For who brings others, and then ours.
+    None,
+}
+
 /// How one is started that is not as most tests want it.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub disk: Disk,
+    pub kinds: Kinds,
     /// An audit policy (`audit.k8s.io/v1`): what it selects is written to [`ControlPlane::audit_log`].
     pub audit: Option<Value>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { disk: Disk::Fast, audit: None }
+        Self { disk: Disk::Fast, kinds: Kinds::Ours, audit: None }
     }
 }
 
@@ -88,7 +98,7 @@ impl ControlPlane {
         SHARED.get_or_init(|| ControlPlane::start().unwrap_or_else(|wrong| panic!("{}", chain(&wrong))))
     }
 
-    /// A fresh one, ready, with our CRDs established and owner references tended. Not from inside a runtime: it blocks.
+    /// A fresh one, ready, with our CRDs established and owner references tended, unless the options say otherwise. Not from inside a runtime: it blocks.
     pub fn start() -> Result<ControlPlane, StartError> {
         Self::start_with(&Options::default())
     }
@@ -119,6 +129,10 @@ impl ControlPlane {
         let config = RUNTIME.block_on(wait)?;
         let plane = ControlPlane { programs: programs.clone(), folder, config, supervisor };
         RUNTIME.block_on(install::forget_the_beginning(ports[1]))?;
+        if options.kinds == Kinds::None {
+            plane.supervisor.start_program(CONTROLLER_MANAGER)?;
+            return Ok(plane);
+        }
         RUNTIME.block_on(install::crds(&plane.client()))?;
         // Only now: the garbage collector looks for new kinds when it starts, and then every half minute.
         plane.supervisor.start_program(CONTROLLER_MANAGER)?;
@@ -159,6 +173,15 @@ impl ControlPlane {
 
     pub fn kubectl(&self) -> &Path {
         &self.programs.kubectl
+    }
+
+    /// What the administrator's kubectl says; panics if it fails. Blocks.
+    pub fn run_kubectl(&self, args: &[&str]) -> String {
+        let mut command = Command::new(self.kubectl());
+        command.arg(format!("--kubeconfig={}", self.kubeconfig().display())).args(args);
+        let output = command.output().expect("kubectl runs");
+        assert!(output.status.success(), "kubectl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
     /// Kills the API server, as a crash does, and starts it again on what etcd has; ready when this returns. Blocks.

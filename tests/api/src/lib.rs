@@ -5,6 +5,7 @@
 pub mod cases;
 pub mod cluster;
 pub mod control_plane;
+pub mod kubernetes_nmstate;
 pub mod secure;
 pub mod server;
 pub mod wait;

@@ -3,6 +3,7 @@
 use std::process::{Command, Output};
 
 use api_tests::control_plane::ControlPlane;
+use api_tests::{RUNTIME, wait};
 
 use crate::rendered::{kustomized, root};
 
@@ -37,12 +38,37 @@ fn it_is_installed_changed_and_deleted() {
         done(&plane, &["apply", "--dry-run=server", "-k", &folder]);
     }
     takes_the_monitored_overlay(&plane);
+    it_has_a_share_of_its_own(&plane);
     assert!(!may(&plane, "berth-agent", &["patch", "nodeippools"]));
     done(&plane, &["apply", "-k", "deploy/overlays/no-controller"]);
     assert!(may(&plane, "berth-agent", &["patch", "nodeippools"]));
     assert!(may(&plane, "berth-agent", &["update", "leases/berth-controller", "-n", "berth-system"]));
     done(&plane, &["apply", "-k", "deploy/base"]);
     deleting_leaves_what_hosts_hold(&plane);
+}
+
+/// The API server says of each answer which FlowSchema the request was counted under.
+fn it_has_a_share_of_its_own(plane: &ControlPlane) {
+    let lease = ["get", "lease/berth-controller", "--namespace=berth-system"];
+    for (schema, account, asked) in [
+        ("berth", "berth-agent", &["get", "nncp"][..]),
+        ("berth", "berth-controller", &["get", "nncp"]),
+        ("berth-lease", "berth-controller", &lease),
+    ] {
+        let uid = done(plane, &["get", "flowschema", schema, "-o=jsonpath={.metadata.uid}"]);
+        let whom = format!("--as=system:serviceaccount:berth-system:{account}");
+        let asked = [asked, &[&whom, "-v=8"]].concat();
+        // It takes a moment from being written to being in force.
+        RUNTIME.block_on(wait::until(schema, || async {
+            let said = String::from_utf8_lossy(&kubectl(plane, &asked).stderr).to_lowercase();
+            let counted = said.lines().filter(|line| line.contains("x-kubernetes-pf-flowschema-uid"));
+            // One of them: of what isn't there, kubectl asks which kinds there are.
+            match counted.clone().any(|line| line.contains(&uid)) {
+                true => Ok(()),
+                false => Err(format!("{asked:?}: {:?}, not {uid}", counted.collect::<Vec<_>>())),
+            }
+        }));
+    }
 }
 
 /// All of it but for the kinds of the Prometheus operator, which is not here.
