@@ -6,7 +6,7 @@
 # The program is /NAME in the image, its entry point, and all that is in it. The tar is an OCI image layout, which
 # 'ctr images import', 'podman load' and 'kind load image-archive' take; the list that older 'docker load's want is in it
 # too. The same program gives the same bytes, whoever runs this and when: times are zero, owners root, files sorted.
-# Prints what a node has to fetch, and the digest by which it knows the image.
+# Prints what a node has to fetch, and the digest by which it knows the image. COMPRESSION=1 is for those in a hurry.
 #
 # A shell is enough for it: GNU tar, gzip and sha256sum are on every machine that can build the program.
 set -euo pipefail
@@ -45,7 +45,7 @@ install -m 755 "$program" "$work/root/$name"
 plain_tar "$work/root" "$name" >"$work/layer"
 diff_id=$(digest "$work/layer")
 # Without a name and a time in its header.
-gzip --no-name --best <"$work/layer" >"$work/layer.gz"
+gzip --no-name "-${COMPRESSION:-9}" <"$work/layer" >"$work/layer.gz"
 size=$(stat --format=%s "$work/layer.gz")
 layer=$(put "$work/layer.gz")
 

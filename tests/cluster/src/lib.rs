@@ -104,7 +104,8 @@ impl Cluster {
         let name: String = image.chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
         let out = self.folder.join("images").join(format!("{name}.tar"));
         let script = self.programs.scripts.join("../../deploy/image.sh");
-        run(Command::new(script).arg(program).arg(image).arg(&out));
+        // A development build is large, and goes nowhere: ten seconds saved.
+        run(Command::new(script).env("COMPRESSION", "1").arg(program).arg(image).arg(&out));
         out
     }
 
