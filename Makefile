@@ -17,7 +17,7 @@ build: setup ## Build the berth binary (release) into target/release: one file t
 
 .PHONY: test
 test: setup-tests ## Set up what is missing and run the tests, all but the longest (as root: namespaces, a guest, an API server)
-	$(CARGO) test --workspace --no-fail-fast $(LOCKED)
+	@tests/run.sh
 
 .PHONY: test-long
 test-long: setup-tests ## What takes minutes more: the rest of the agent suite on a real API server, plans by the ten thousand

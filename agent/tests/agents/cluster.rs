@@ -11,8 +11,8 @@ pub(crate) use api_tests::cluster::{AGENT, CONTROLLER, Cluster, NAMESPACE, Way};
 use api_tests::control_plane::{Kinds, Options};
 use serde_json::Value;
 
-/// As many tests as run at once on two cores; each takes 400 MiB.
-const SIDE_BY_SIDE: usize = 2;
+/// As many tests as run at once (tests/run.sh); each takes 400 MiB.
+const SIDE_BY_SIDE: usize = 4;
 
 /// A cluster for one test, from nothing; then it is another's.
 pub(crate) struct Turn {

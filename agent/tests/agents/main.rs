@@ -41,7 +41,6 @@ const SEEDS: &str = "10.10.10.0/24";
 macro_rules! suite {
     (
         real { $($real:ident: $($only:ident)+;)+ }
-        long { $($long:ident: $($slow:ident)+;)+ }
         both { $($both:ident: $($test:ident)+;)+ }
         embedded, and long { $($own:ident: $($here:ident)+;)+ }
     ) => {
@@ -76,13 +75,6 @@ macro_rules! suite {
             )+ })+
         }
         mod long {
-            $(mod $long { $(
-                #[test]
-                #[ignore = "minutes: make test-long"]
-                fn $slow() {
-                    crate::on::real(crate::$long::$slow);
-                }
-            )+ })+
             $(mod $own { $(
                 #[test]
                 #[ignore = "minutes: make test-long"]
@@ -100,10 +92,7 @@ suite! {
             the_api_server_is_restarted
             watches_miss_events
             r23_there_are_two_api_servers
-            a_right_that_is_lacking_is_named;
-    }
-    long {
-        hold:
+            a_right_that_is_lacking_is_named
             etcd_is_paused
             hosts_are_cut_off
             the_api_server_is_busy

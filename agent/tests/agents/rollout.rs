@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::field::{Field, Host, doubles};
+use crate::field::{Field, Host};
 use crate::on::On;
 use crate::told::{POLICY, told_that};
 
@@ -56,8 +56,8 @@ pub(crate) async fn a_policy_counts_its_nodes(on: On) {
     says(&field, "here", ["Available", "SuccessfullyConfigured", both]).await;
 }
 
-/// With this address a host loses the API, and so the change is undone.
-const LOST: &str = "198.51.100.5";
+/// A group's: no kernel gives it to a card.
+const REFUSED: &str = "01:00:5e:00:00:01";
 
 /// Half of three nodes is two. It can't be done there: tried again ever more slowly, then given up, and whoever waits for a
 /// slot gives up with them. What the policy, the enactments and the Events say is what kubernetes-nmstate says.
@@ -65,15 +65,14 @@ pub(crate) async fn what_cannot_be_applied_is_retried_and_the_rest_gives_up(on: 
     let field = Field::new(on).await;
     let mut hosts = Vec::new();
     for name in ["node01", "node02", "node03"] {
-        let mut host = field.host(name, 1).await;
-        host.stop().await;
-        let client = doubles::lost_with(field.client_for(&host).await, &host, "eth0", LOST);
-        field.start_with(&mut host, client);
+        let host = field.host(name, 1).await;
         field.until_state(&host, "reported", |state| state["status"]["currentState"].is_object()).await;
         hosts.push(host);
     }
     let ipv4 = |ip: &str| json!({"ipv4": {"enabled": true, "address": [{"ip": ip, "prefix-length": 24}]}});
-    field.policy("refused", card("eth0", &ipv4(LOST))).await;
+    let mut refused = ipv4("198.51.100.5");
+    refused["mac-address"] = json!(REFUSED);
+    field.policy("refused", card("eth0", &refused)).await;
     let degraded = |policy: &Value, message: &str| {
         holds(policy) == [["Degraded", "FailedToConfigure", message]]
             && policy["status"]["unavailableNodes"].as_object().is_some_and(|slots| slots.len() == 2)

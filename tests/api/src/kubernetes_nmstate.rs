@@ -38,10 +38,10 @@ pub fn objects() -> Vec<Value> {
 /// Runs kubectl with what comes before the folder of the CRDs, and waits until they are served.
 pub async fn put(plane: &ControlPlane, whose: Whose, how: &[&str]) {
     let folder = match whose {
-        Whose::Theirs => CRDS,
-        Whose::Ours => OURS,
+        Whose::Theirs => ["-f", CRDS],
+        Whose::Ours => ["-k", OURS],
     };
-    plane.run_kubectl(&[how, &["-f", folder]].concat());
+    plane.run_kubectl(&[how, &folder].concat());
     let s = Server::new(Which::Real, plane.client());
     until(&format!("{whose:?} to be served"), || served(&s, whose)).await;
 }
