@@ -128,6 +128,7 @@ fn what_another_boot_left_is_discarded_saying_so_whatever_its_form() {
         .expect("written");
     let mut second = agent(folder.path(), &host);
     second.until_says("a checkpoint is discarded: it is from before the last boot");
+    second.until_says("the pass is over");
     assert!(!path.exists());
 }
 
