@@ -84,8 +84,9 @@ pub(crate) async fn r100_of_two_claims_to_one_address_the_holders_counts(on: On)
     let own = field.until_standing(&host, "one", "Available").await;
     let had = host.addresses("eth0");
     let ip = had[0].split('/').next().expect("an address");
-    // No policy of this name: nothing is asked for, and nobody lets go.
-    field.make_node("node02", "True").await;
+    // No policy of this name: nothing is asked for, and nobody lets go. The Node isn't Ready, so that it isn't given another
+    // address before the ledger is put together.
+    field.make_node("node02", "False").await;
     let mut claims = own["status"]["ippool"].clone();
     claims["traffic-1"]["requests"]["address"]["id"] = json!("copied");
     claims["traffic-1"]["requests"]["address"].as_object_mut().expect("a request").remove("holds");
