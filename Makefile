@@ -16,13 +16,12 @@ build: setup ## Build the berth binary (release) into target/release: one file t
 	$(CARGO) rustc --release $(LOCKED) -p agent --bin berth -- -C target-feature=+crt-static
 
 .PHONY: test
-test: setup-tests ## Set up what is missing and run the tests, all but the longest (as root: namespaces, a guest, an API server)
+test: setup-tests ## Set up what is missing and run every test but make test-cluster's (as root: namespaces, a guest, API servers)
 	@tests/run.sh
 
 .PHONY: test-long
-test-long: setup-tests ## What takes minutes more: the rest of the agent suite on a real API server, plans by the ten thousand
+test-long: setup-tests ## What takes minutes more: plans, captures and pools by the ten thousand
 	PROPTEST_CASES=20000 $(CARGO) test $(LOCKED) -p policy --lib
-	$(CARGO) test --workspace --no-fail-fast $(LOCKED) --test agents -- --ignored long::
 
 # For the nodes of a test: one that needs no library. A development build, linked another way, since a release takes long.
 CLUSTER_BERTH := target/cluster/berth

@@ -1,7 +1,7 @@
 //! Agents on real namespaces and cards, with the controller, on the embedded API and on a real API server. Needs root.
 //!
 //! `field` has agents in this process, `fleet` as processes of their own; each of the rest is a subject. Each test of
-//! [`suite!`] runs as `embedded::…` and, on a real API server, as `real::…` or, if that takes long, as `long::…`. There Nodes are made as a kubelet does,
+//! [`suite!`] runs as `embedded::…` and, on a real API server, as `real::…`. There Nodes are made as a kubelet does,
 //! each agent has a token of a pod on its own Node, the controller one of its own, and both have what `deploy` gives them, no
 //! more. Tests in no list run once, on the embedded API: they are about it, or about one host on its own, or take a minute
 //! and `hold` shows the same on a real one. `rights` and `upgrade` have a real API server of their own.
@@ -36,13 +36,11 @@ mod whole;
 
 const SEEDS: &str = "10.10.10.0/24";
 
-/// Every test, once per API. A function that is in no list here is dead code, and doesn't pass the linter. What takes minutes
-/// on a real API server, or is shown there by something else that is quicker, is run by `make test-long`.
+/// Every test, once per API. A function that is in no list here is dead code, and doesn't pass the linter.
 macro_rules! suite {
     (
         real { $($real:ident: $($only:ident)+;)+ }
         both { $($both:ident: $($test:ident)+;)+ }
-        embedded, and long { $($own:ident: $($here:ident)+;)+ }
     ) => {
         mod embedded {
             $(mod $both { $(
@@ -51,14 +49,6 @@ macro_rules! suite {
                     crate::on::embedded(crate::$both::$test);
                 }
             )+ })+
-            mod and {
-                $(mod $own { $(
-                    #[test]
-                    fn $here() {
-                        crate::on::embedded(crate::$own::$here);
-                    }
-                )+ })+
-            }
         }
         mod real {
             $(mod $both { $(
@@ -71,15 +61,6 @@ macro_rules! suite {
                 #[test]
                 fn $only() {
                     crate::on::real(crate::$real::$only);
-                }
-            )+ })+
-        }
-        mod long {
-            $(mod $own { $(
-                #[test]
-                #[ignore = "minutes: make test-long"]
-                fn $here() {
-                    crate::on::real(crate::$own::$here);
                 }
             )+ })+
         }
@@ -110,28 +91,15 @@ suite! {
         failing:
             r14_r32_r69_an_exhausted_pool_says_so_and_recovers
             r18_what_cannot_be_rendered_fails_with_the_diagnostic;
+        faults:
+            r22_r23_r30_r70_killed_while_serving_themselves
+            r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go
+            r22_r30_r67_r70_killed_while_policies_come_and_go;
         holders:
             r25_an_agent_writes_what_is_its_own
             r30_a_host_that_is_selected_no_more_lets_go
             r29_r40_a_lost_host_is_found_out
-            r73_a_namesake_inherits_nothing;
-        nodes:
-            rule7_a_node_registered_anew_never_loses_its_address;
-        restart:
-            r27_a_restarted_agent_keeps_its_address
-            rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
-            r27_an_api_that_takes_no_writes_keeps_no_address_off;
-        story:
-            r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses
-            drift_is_put_back;
-        whole:
-            r27_r111_the_api_is_away_for_a_while
-            a_policy_is_changed_under_way;
-        faults:
-            r22_r23_r30_r70_killed_while_serving_themselves;
-    }
-    embedded, and long {
-        holders:
+            r73_a_namesake_inherits_nothing
             r24_r71_a_deleted_entry_comes_back
             r26_a_new_address_waits_for_the_node_to_be_ready
             r31_captures_stay_and_a_policy_made_anew_gets_the_same_address
@@ -141,6 +109,7 @@ suite! {
             captures_of_a_policy_of_before_are_not_used
             captures_are_looked_up_once;
         nodes:
+            rule7_a_node_registered_anew_never_loses_its_address
             rule7_a_marked_address_that_nobody_knows_is_taken_off;
         probes:
             a_change_that_loses_the_gateway_is_undone
@@ -157,6 +126,9 @@ suite! {
             a_report_follows_its_host
             an_enactment_is_its_nodes_and_goes_with_its_policy;
         restart:
+            r27_a_restarted_agent_keeps_its_address
+            rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
+            r27_an_api_that_takes_no_writes_keeps_no_address_off
             r27_r111_a_start_without_the_api_is_from_the_journal
             r110_a_rollback_keeps_what_is_held
             what_cannot_be_read_is_not_gone
@@ -167,6 +139,8 @@ suite! {
             what_cannot_be_applied_is_retried_and_the_rest_gives_up
             policies_are_applied_in_the_order_of_their_names;
         story:
+            r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses
+            drift_is_put_back
             r30_what_else_is_on_the_card_stays
             an_edited_policy_takes_its_address_along;
         told:
@@ -174,11 +148,10 @@ suite! {
             a_policy_that_fails_is_told
             who_fights_is_told_and_given_time;
         whole:
+            r27_r111_the_api_is_away_for_a_while
+            a_policy_is_changed_under_way
             a_second_agent_for_one_host_ends_at_once
             a_policy_is_edited_while_hosts_wait_for_a_slot
             an_agent_is_told_to_stop_under_way;
-        faults:
-            r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go
-            r22_r30_r67_r70_killed_while_policies_come_and_go;
     }
 }
