@@ -253,19 +253,8 @@ impl Agent {
         let metadata =
             json!({"resourceVersion": own.resource_version(), "uid": own.uid(), "finalizers": finalizers});
         let patch = Patch::Merge(json!({"metadata": metadata}));
-        match self.enactment_api().patch(&name, &PatchParams::default(), &patch).await {
-            Ok(written) => {
-                self.objects.enactments.note(written);
-                Ok(true)
-            }
-            Err(error) => match trouble(&error) {
-                Trouble::Conflict | Trouble::NotFound => {
-                    self.reread(policy).await?;
-                    Ok(false)
-                }
-                _ => Err(error.into()),
-            },
-        }
+        let written = self.enactment_api().patch(&name, &PatchParams::default(), &patch).await;
+        self.written(policy, written).await
     }
 
     /// Nothing can be done about a policy for now: that is said, and looked at again after a while.
@@ -306,19 +295,8 @@ impl Agent {
         let Some(own) = self.objects.enactments.get(&name) else { return Ok(false) };
         let metadata = json!({"resourceVersion": own.resource_version(), "uid": own.uid()});
         let patch = Patch::Merge(json!({"metadata": metadata, "status": status}));
-        match self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await {
-            Ok(written) => {
-                self.objects.enactments.note(written);
-                Ok(true)
-            }
-            Err(error) => match trouble(&error) {
-                Trouble::Conflict | Trouble::NotFound => {
-                    self.reread(policy).await?;
-                    Ok(false)
-                }
-                _ => Err(error.into()),
-            },
-        }
+        let written = self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await;
+        self.written(policy, written).await
     }
 
     /// Writes whole fields of an own enactment's status in place of what they were, if it is still what was read.
@@ -340,20 +318,32 @@ impl Agent {
         writes.extend(fields.into_iter().map(|(field, value)| guard::put(&["status", field], value)));
         let patch = Patch::Json::<()>(guard::patch(writes));
         match self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await {
-            Ok(written) => {
-                self.objects.enactments.note(written);
+            // Overtaken, or against the rules: a look tells.
+            Err(error) if trouble(&error) == Trouble::Refused => {
+                self.reread(policy).await?;
+                let now = self.objects.enactments.get(&name).and_then(|now| now.resource_version());
+                if now == own.resource_version() { Err(error.into()) } else { Ok(false) }
+            }
+            written => self.written(policy, written).await,
+        }
+    }
+
+    /// Takes in what a guarded write of an own enactment came to. Whether it is written; if somebody else wrote first, what
+    /// there is now is known.
+    async fn written(
+        &self,
+        policy: &PolicyName,
+        written: kube::Result<NodeNetworkConfigurationEnactment>,
+    ) -> Result<bool, NodeError> {
+        match written {
+            Ok(now) => {
+                self.objects.enactments.note(now);
                 Ok(true)
             }
             Err(error) => match trouble(&error) {
                 Trouble::Conflict | Trouble::NotFound => {
                     self.reread(policy).await?;
                     Ok(false)
-                }
-                // Overtaken, or against the rules: a look tells.
-                Trouble::Refused => {
-                    self.reread(policy).await?;
-                    let now = self.objects.enactments.get(&name).and_then(|now| now.resource_version());
-                    if now == own.resource_version() { Err(error.into()) } else { Ok(false) }
                 }
                 _ => Err(error.into()),
             },
