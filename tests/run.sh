@@ -15,14 +15,17 @@ names() {
 }
 
 log=$(mktemp)
-trap 'kill "${agents:-}" 2>/dev/null || true; rm -f "$log"' EXIT
+# Cut short, nothing goes on: cargo, its tests and their API servers are one group.
+trap '[ -z "${agents:-}" ] || kill -- "-$agents" 2>/dev/null; rm -f "$log"' EXIT
 "${all[@]}" --no-run 2>&1 | tee "$log"
 mapfile -t others < <(names <"$log" | grep -vx agents)
 [ "${#others[@]}" -gt 10 ] || { echo "tests/run.sh: what cargo says of its tests can't be read" >&2; exit 1; }
 
 failed=0
+set -m
 "${all[@]}" --no-fail-fast --test agents -- --test-threads "$AGENTS_AT_ONCE" >"$log" 2>&1 &
 agents=$!
+set +m
 "${all[@]}" --no-fail-fast --lib --bins "${others[@]/#/--test=}" || failed=1
 "${all[@]}" --doc || failed=1
 printf '\n== the agents, beside all that ==\n'

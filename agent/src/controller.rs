@@ -22,12 +22,13 @@ mod told;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, ListParams};
+use policy::claim::PolicyName;
 
 use crate::api::error::words;
 use crate::api::troubles::Troubles;
@@ -62,6 +63,8 @@ struct Lead {
     events: Events,
     /// What is being tried again, by what it is.
     troubles: Mutex<BTreeMap<String, Troubles>>,
+    /// When each policy's status was last written.
+    written: Mutex<BTreeMap<PolicyName, Instant>>,
 }
 
 /// Kept for as long as they are to go on.
@@ -111,7 +114,8 @@ impl Lead {
         let watches = Watches::start(&client, &known);
         watches.started().await;
         known.begin();
-        Self { events: told::events(client.clone()), client, known, watches, troubles: Mutex::default() }
+        let events = told::events(client.clone());
+        Self { client, known, watches, events, troubles: Mutex::default(), written: Mutex::default() }
     }
 
     async fn run(&self, health: &Health) {

@@ -1,10 +1,13 @@
 //! A policy's status: how far it has come, and which nodes may be reconfigured now.
 //!
 //! `policy::rollout` decides; here its nodes are counted and the outcome is written, guarded by resourceVersion, where
-//! it says something new; agents use the same where nobody leads. Cost: at most one write per change of one of its enactments; none for time that passes.
+//! it says something new; agents use the same where nobody leads. Every agent is sent every write, so who only counts on waits
+//! ([`PACE`]). Cost: at most one write per change of one of its enactments, and one a second where only counts change; none for
+//! time that passes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crds::names::condition::{AVAILABLE, DEGRADED, FALSE, IGNORED, OF_POLICY, PROGRESSING, TRUE, UNKNOWN};
 use crds::names::policy as names;
@@ -23,14 +26,27 @@ use crate::api::error::{Trouble, optional, trouble};
 use crate::clock::stamp;
 use crate::records::condition::renewed;
 
+/// How long counts may be old. A slot, or what the policy comes to, is never put off.
+const PACE: Duration = Duration::from_secs(1);
+
 impl Lead {
     pub(super) async fn policy(&self, name: &PolicyName) -> Result<(), kube::Error> {
         let Some(Parts { object, nodes, parts }) = self.parts(name) else {
+            self.written().remove(name);
             return Ok(());
         };
+        let next = status(&object, &nodes, &parts);
+        let age = self.written().get(name).map_or(PACE, Instant::elapsed);
+        if age < PACE && next.is_some_and(|next| only_counts(&next, object.status.as_ref())) {
+            self.known.put_off(Work::of_policy(name.clone()), PACE - age);
+            return Ok(());
+        }
         match write(&self.client, &object, &nodes, &parts, By::Leader).await? {
             Rolled::Same => {}
-            Rolled::Written(now) => self.known.fresh_policy(name, Some(*now)),
+            Rolled::Written(now) => {
+                self.written().insert(name.clone(), Instant::now());
+                self.known.fresh_policy(name, Some(*now));
+            }
             // Somebody wrote first, and the watch may have told of it long ago: what there is now is looked at again.
             Rolled::Overtaken => {
                 let api: Api<NodeNetworkConfigurationPolicy> = Api::all(self.client.clone());
@@ -39,6 +55,11 @@ impl Lead {
             }
         }
         Ok(())
+    }
+
+    /// When each policy's status was last written.
+    fn written(&self) -> MutexGuard<'_, BTreeMap<PolicyName, Instant>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The policy, the nodes that it selects and that have an agent, and its enactments on live Nodes.
@@ -150,6 +171,20 @@ fn status(
         last_unavailable_node_count_update: None,
     };
     (status != before).then_some(status)
+}
+
+/// Whether a status differs from the one before in what its conditions say for people, and in nothing that anybody acts on.
+fn only_counts(
+    status: &NodeNetworkConfigurationPolicyStatus,
+    before: Option<&NodeNetworkConfigurationPolicyStatus>,
+) -> bool {
+    let acted_on = |status: &NodeNetworkConfigurationPolicyStatus| {
+        let conditions = status.conditions.iter();
+        let conditions: Vec<[String; 3]> =
+            conditions.map(|one| [one.type_.clone(), one.status.clone(), one.reason.clone()]).collect();
+        (conditions, status.unavailable_nodes.clone(), status.aborted_generation)
+    };
+    before.is_some_and(|before| acted_on(before) == acted_on(status))
 }
 
 /// The same, as far as it is one host's own slot. Others take theirs themselves, in whatever order they come.
@@ -272,6 +307,32 @@ mod tests {
         let policy = json!({"metadata": {"name": "one", "generation": 1}, "spec": {"maxUnavailable": 2},
             "status": {"unavailableNodes": slots}});
         serde_json::from_value(policy).unwrap()
+    }
+
+    /// What somebody waits for is written at once.
+    #[test]
+    fn counts_wait_and_nothing_else_does() {
+        let at = |standings: [Standing; 3], before: &NodeNetworkConfigurationPolicy| {
+            let parts: Vec<Part> =
+                ["a", "b", "c"].into_iter().zip(standings).map(|(node, at)| part(node, at)).collect();
+            let nodes = ["a", "b", "c"].into_iter().map(|node| (NodeName::new(node), true)).collect();
+            let mut policy = before.clone();
+            policy.status = Some(status(before, &nodes, &parts).unwrap());
+            policy
+        };
+        use Standing::{Available, Pending, Progressing, Waiting};
+        let says = |next: &NodeNetworkConfigurationPolicy, before: &NodeNetworkConfigurationPolicy| {
+            only_counts(next.status.as_ref().unwrap(), before.status.as_ref())
+        };
+        let none = policy(&json!({}));
+        let first = at([Waiting; 3], &none);
+        assert!(!says(&first, &none), "that it goes on at all is news");
+        let counted = at([Available, Waiting, Waiting], &first);
+        assert!(says(&counted, &first));
+        assert!(!says(&at([Available, Pending, Waiting], &counted), &counted), "a slot is given");
+        let slots = at([Available, Progressing, Waiting], &at([Available, Pending, Waiting], &counted));
+        assert!(!says(&at([Available, Available, Waiting], &slots), &slots), "a slot is taken back");
+        assert!(!says(&at([Available; 3], &counted), &counted), "it is over");
     }
 
     /// A host takes its own slot, if there is one left, and gives it back; nothing else of the status is its business.

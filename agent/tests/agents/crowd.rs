@@ -68,6 +68,7 @@ pub(crate) async fn served(fleet: &mut Fleet) {
         .filter_map(Value::as_i64)
         .collect();
     assert_eq!(offsets, (0..HOSTS as i64).collect());
+    fleet.assert_never_twice().await;
 }
 
 pub(crate) fn available(world: &World) -> usize {
@@ -75,9 +76,7 @@ pub(crate) fn available(world: &World) -> usize {
 }
 
 /// R14, R22, R23, R68: with one controller; and they all let go at once (R30).
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r14_r22_r23_r68_a_crowd_with_the_controller() {
-    let on = On::Embedded;
+pub(crate) async fn r14_r22_r23_r68_a_crowd_with_the_controller(on: On) {
     let mut fleet = crowd(on, &["controller"]).await;
     fleet.policy("one", policy()).await;
     served(&mut fleet).await;
@@ -103,9 +102,7 @@ pub(crate) async fn r22_r23_r104_a_crowd_whose_controller_is_killed_in_the_middl
 }
 
 /// R22, R23: nobody leads, so each serves itself.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r22_r23_a_crowd_without_a_controller() {
-    let on = On::Embedded;
+pub(crate) async fn r22_r23_a_crowd_without_a_controller(on: On) {
     let mut fleet = crowd(on, &["controller"]).await;
     fleet.stop_controller("controller");
     fleet.policy("one", policy()).await;

@@ -87,6 +87,8 @@ suite! {
         conditions:
             r12_r13_a_pool_says_when_it_is_up_to_date;
         crowd:
+            r14_r22_r23_r68_a_crowd_with_the_controller
+            r22_r23_a_crowd_without_a_controller
             r22_r23_r104_a_crowd_whose_controller_is_killed_in_the_middle;
         failing:
             r14_r32_r69_an_exhausted_pool_says_so_and_recovers

@@ -57,6 +57,11 @@ pub(crate) fn disagreements(world: &World) -> Vec<String> {
                     wrong.push(format!("enactment {name}: {pool}: no entry is {ip}, {request}"));
                 }
             }
+            for (capture, grant) in claims["grants"].as_object().into_iter().flatten() {
+                if grant["id"] != claims["requests"][capture]["id"] {
+                    wrong.push(format!("enactment {name}: {pool}: nobody asked for {grant}"));
+                }
+            }
         }
     }
     for host in world.kernels.keys() {
