@@ -2,7 +2,7 @@
 //!
 //! Whether another's Lease has run out is told by the own clock since its last change was seen, never by comparing clocks.
 //! Being two at once must be safe all the same: a Lease is for peace, guards are for truth. Cost: one write every
-//! [`RENEW`] of whoever leads; of whoever waits one read as often.
+//! [`RENEW`] of whoever leads; of whoever waits one read twice as often.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -20,6 +20,8 @@ use super::troubles::Troubles;
 pub const LASTS: Duration = Duration::from_secs(15);
 pub const RENEW: Duration = Duration::from_secs(5);
 const GIVE_UP: Duration = Duration::from_secs(10);
+/// What failed once is tried again this soon: an API server that starts anew is no reason to begin anew.
+const AGAIN: Duration = Duration::from_secs(1);
 /// So often in a row somebody may be quicker.
 const QUICKER: usize = 3;
 
@@ -108,14 +110,15 @@ impl Election {
     /// Renews until that fails for too long.
     async fn keep(&mut self) {
         let mut renewed = Instant::now();
+        let mut pause = RENEW;
         while renewed.elapsed() < GIVE_UP {
-            tokio::time::sleep(RENEW).await;
+            tokio::time::sleep(pause).await;
             // Whoever isn't answered in time doesn't lead, however long the answer takes.
             let left = GIVE_UP.saturating_sub(renewed.elapsed());
             match tokio::time::timeout(left, self.take()).await {
-                Ok(Ok(true)) => renewed = Instant::now(),
+                Ok(Ok(true)) => (renewed, pause) = (Instant::now(), RENEW),
                 Ok(Ok(false)) => return,
-                Ok(Err(_)) | Err(_) => {}
+                Ok(Err(_)) | Err(_) => pause = AGAIN,
             }
         }
     }
@@ -235,6 +238,33 @@ mod tests {
         assert!(!is_fresh(&one.api.get("berth-controller").await.unwrap()));
         assert!(other.take().await.unwrap());
         assert!(!one.take().await.unwrap());
+    }
+
+    /// One renewal that fails is no reason to stop: it is tried again before the Lease is given up.
+    #[tokio::test]
+    async fn a_renewal_that_fails_once_ends_nothing() {
+        let server = embedded::Api::in_memory();
+        let (inner, puts) = (server.client(), Arc::new(AtomicUsize::new(0)));
+        let counted = puts.clone();
+        let service = tower::service_fn(move |request: hyper::Request<kube::client::Body>| {
+            let inner = inner.clone();
+            let fails = request.method() == hyper::Method::PUT && counted.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                if fails {
+                    return Err(kube::Error::Service("the connection is reset".into()));
+                }
+                inner.send(request).await
+            }
+        });
+        let mut one = election(&Client::new(service, "default"), "one");
+        assert!(one.take().await.unwrap());
+        tokio::select! {
+            () = one.keep() => panic!("it has let go"),
+            () = async { while puts.load(Ordering::SeqCst) < 2 { tokio::time::sleep(AGAIN / 10).await } } => {}
+        }
+        let lease = election(&server.client(), "other").api.get("berth-controller").await.unwrap();
+        assert_eq!(holder(&lease), Some("one"));
+        assert_eq!(lease.spec.unwrap().lease_transitions, Some(1));
     }
 
     /// Of what should be nobody else's, whoever has it is named; what has run out is free at once.
