@@ -124,13 +124,14 @@ impl Cluster {
 
     /// What happens to a node's addresses from now on.
     pub fn watch_addresses(&self, node: Node) -> Watch {
-        Watch::start(self.on_network(node, "setpriv"), &["ip", "-oneline", "monitor", "address"])
+        Watch::start(self.on_network(node, "setpriv"), &["ip", "-oneline", "monitor", "address"], "TERM")
     }
 
     /// Asks an address ten times a second, from this card, whether it is there.
     pub fn pinger(&self, node: Node, card: &str, address: &str) -> Watch {
         let line = ["busybox", "ping", "-i", "0.1", "-I", card, address];
-        Watch::start(self.on_network(node, "setpriv"), &line)
+        // It writes its sum when it is interrupted.
+        Watch::start(self.on_network(node, "setpriv"), &line, "INT")
     }
 
     fn pid_file(&self, node: Node) -> PathBuf {
