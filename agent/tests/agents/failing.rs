@@ -1,5 +1,7 @@
 //! What can't be had or rendered: said, and nothing else is disturbed.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::SEEDS;
@@ -44,6 +46,13 @@ pub(crate) async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic(on: On
     let (client, writes) = doubles::recorded(field.client_for(&host).await);
     field.start_with(&mut host, client);
     let looks = || ["-d link show", "addr show", "route show table all"].map(|line| host.ip(line));
+    // What the kernel does by itself is over when nobody else has its link-local addresses.
+    let settled = async {
+        while host.ip("addr show").contains("tentative") {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), settled).await.expect("no address is tentative");
     let before = looks();
     let address = |capture: &str| {
         json!({"interfaces": [{"name": "eth0", "type": "veth", "state": "up",
