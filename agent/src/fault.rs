@@ -25,13 +25,12 @@ mod armed {
 
     /// In the order of the story: a host appears, claims, applies; lets go; its Node is re-created; then the controller's,
     /// and those of a host on its own.
-    const POINTS: [&str; 35] = [
+    const POINTS: [&str; 34] = [
         "node-made",
         "node-labelled",
         "state-made",
         "reported",
         "journal-asking",
-        "enactment-empty",
         "enactment-made",
         "requested",
         "confirmed",

@@ -189,7 +189,7 @@ impl Objects {
             policies: Watched::start(Api::all(client.clone()), ListParams::default(), move |_| {
                 policies.notify.notify_one();
             }),
-            enactments: Watched::start(Api::all(client.clone()), labelled, move |_| {
+            enactments: Watched::few(Api::all(client.clone()), labelled, move |_| {
                 enactments.notify.notify_one();
             }),
             node: Watched::start(Api::all(client.clone()), own(), move |_| nodes.notify.notify_one()),

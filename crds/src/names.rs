@@ -196,6 +196,8 @@ pub mod annotation {
     /// On a policy: what must go on working when it is applied: `gateway`, `dns`, `api`, `node`, several with commas
     /// between them, or `none`.
     pub const PROBES: &str = "nmstate.io/probes";
+    /// On an enactment: what it was made to ask for, as JSON: pool, capture, request. It counts until there is a status.
+    pub const REQUESTS: &str = "nmstate.io/requests";
     /// On a Node: its agent made it, and keeps its Ready condition by a Lease; there is no kubelet.
     pub const SELF_REGISTERED: &str = "nmstate.io/self-registered";
 

@@ -18,6 +18,9 @@ use crate::state::IfName;
 #[cfg(test)]
 mod tests;
 
+/// So long an answer may take before the enactment says that it waits for one.
+const ANSWERED: Time = 3;
+
 /// How far a policy has come on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prospect {
@@ -80,6 +83,8 @@ pub struct View {
     pub generation: i64,
     pub prospect: Prospect,
     pub said: Option<Said>,
+    /// Since when it asks, as far as the agent knows.
+    pub asks_since: Option<Time>,
     /// The generation for which this node may be reconfigured, if it may.
     pub slot: Option<i64>,
     /// The generation at which too many nodes failed.
@@ -105,13 +110,27 @@ pub enum Next {
 pub fn next(view: &View) -> Next {
     match &view.prospect {
         Prospect::Broken { message } => view.say(Standing::Failing, message),
-        Prospect::Asking { message } => view.say(Standing::Waiting, message),
+        Prospect::Asking { message } => view.asking(message),
         Prospect::Refused { message } => view.say(Standing::Refused, message),
         Prospect::Rendered { met, said } => view.rendered(*met, *said),
     }
 }
 
 impl View {
+    /// That it waits is said to who would wonder: most answers come before anybody could have read it.
+    fn asking(&self, message: &str) -> Next {
+        match self.asks_since.map(|since| since + ANSWERED) {
+            Some(until) if self.said.is_none() && self.now < until => Next::Rest { until: Some(until) },
+            _ => self.say(Standing::Waiting, message),
+        }
+    }
+
+    /// Does the enactment say this, and of what is rendered now?
+    pub fn says(&self, standing: Standing) -> bool {
+        let is_current = !matches!(self.prospect, Prospect::Rendered { said: false, .. });
+        is_current && self.standing() == Some(standing)
+    }
+
     fn rendered(&self, met: bool, said: bool) -> Next {
         let standing = self.standing().filter(|_| said);
         match standing {

@@ -6,19 +6,23 @@
 //! away the last known objects stay, and [`Watched::link`] says so: an old copy is for deciding that a look is worth
 //! it, never for taking anything from anybody.
 //!
-//! Cost: every object once in memory; one list and one connection, and nothing while nothing changes.
+//! Cost: every object once in memory; one list and one connection, and nothing while nothing changes. An API server offers
+//! each change of a kind to everybody who watches that kind, whatever labels they ask for: where each of a thousand hosts
+//! watches a few objects of its own that is a thousand looks per write. It offers only what they watch to those who watch a
+//! name, so that is how a few are watched ([`Watched::few`]), one by one, and listed again when their watches end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt, TryStreamExt, pin_mut};
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::{Api, Error, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::error::words;
 use super::task::Task;
@@ -36,6 +40,9 @@ const LASTS: Duration = Duration::from_secs(290);
 /// A server that is late to end a watch by this part of it is gone, and the connection doesn't know: nothing more would ever
 /// be heard.
 const LATE: u32 = 30;
+
+/// So many objects are watched one by one.
+const FEW: usize = 8;
 
 /// What happened to an object.
 #[derive(Clone, Debug)]
@@ -70,6 +77,7 @@ pub struct Watched<K> {
     objects: Objects<K>,
     link: watch::Receiver<Link>,
     read: Arc<AtomicBool>,
+    noted: Arc<Notify>,
     _task: Arc<Task>,
 }
 
@@ -81,12 +89,19 @@ where
 {
     /// Begins to watch what the parameters select. `tell` hears of every change.
     pub fn start(api: Api<K>, select: ListParams, tell: impl Fn(Change<K>) + Send + Sync + 'static) -> Self {
-        Self::lasting(LASTS, api, select, tell)
+        Self::lasting(LASTS, By::Selection, api, select, tell)
+    }
+
+    /// The same of objects that only whoever watches them makes, or hardly anybody else: what is selected and not [noted](
+    /// Self::note) is found when the watches end, some minutes later.
+    pub fn few(api: Api<K>, select: ListParams, tell: impl Fn(Change<K>) + Send + Sync + 'static) -> Self {
+        Self::lasting(LASTS, By::Name, api, select, tell)
     }
 
     /// The same, by watches that last so long each.
     fn lasting(
         lasts: Duration,
+        by: By,
         api: Api<K>,
         select: ListParams,
         tell: impl Fn(Change<K>) + Send + Sync + 'static,
@@ -94,8 +109,12 @@ where
         let objects = Objects::default();
         let (link, seen) = watch::channel(Link::Starting);
         let read = Arc::new(AtomicBool::new(false));
+        let noted = Arc::new(Notify::new());
         let follow = Follow {
             lasts,
+            by,
+            noted: noted.clone(),
+            failures: AtomicU32::new(0),
             api,
             select,
             objects: objects.clone(),
@@ -104,7 +123,7 @@ where
             tell: Box::new(tell),
         };
         let task = Arc::new(Task::spawn(follow.run()));
-        Self { objects, link: seen, read, _task: task }
+        Self { objects, link: seen, read, noted, _task: task }
     }
 
     /// By name; in namespaces by `namespace/name`.
@@ -120,6 +139,7 @@ where
     /// Takes in what was just read or written, without waiting for the watch to tell.
     pub fn note(&self, object: K) {
         put(&self.objects, Arc::new(object));
+        self.noted.notify_one();
     }
 
     /// It was just seen that there is no such object.
@@ -153,8 +173,21 @@ where
     }
 }
 
+/// How objects are watched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Selection,
+    /// Each by its own name, as long as there are few.
+    Name,
+}
+
 struct Follow<K> {
     lasts: Duration,
+    by: By,
+    /// Objects were noted.
+    noted: Arc<Notify>,
+    /// In a row.
+    failures: AtomicU32,
     api: Api<K>,
     select: ListParams,
     objects: Objects<K>,
@@ -178,7 +211,6 @@ where
 {
     async fn run(self) {
         let mut version: Option<String> = None;
-        let mut failures = 0;
         loop {
             let ended = match version.take() {
                 None => match self.list().await {
@@ -192,7 +224,10 @@ where
                 },
                 Some(mut from) => {
                     let begun = Instant::now();
-                    let ended = self.watch(&mut from, &mut failures).await;
+                    let ended = match self.by == By::Name && self.known().len() <= FEW {
+                        true => self.watch_each(&from).await,
+                        false => self.watch(&self.select, &mut from).await,
+                    };
                     // One that ends as it begins must not be a loop.
                     if begun.elapsed() < FIRST {
                         tokio::time::sleep(FIRST).await;
@@ -203,11 +238,11 @@ where
             };
             if let Ended::Failed(error) = ended {
                 self.link.send_replace(Link::Lost(error.to_string()));
+                let failures = self.failures.fetch_add(1, Ordering::SeqCst);
                 if failures == 0 {
                     lost(std::any::type_name::<K>(), &error);
                 }
-                failures += 1;
-                let most = FIRST.saturating_mul(1 << failures.min(10)).min(LONGEST);
+                let most = FIRST.saturating_mul(1 << (failures + 1).min(10)).min(LONGEST);
                 tokio::time::sleep(FIRST + random::up_to(most)).await;
             }
         }
@@ -215,10 +250,21 @@ where
 
     /// Reads everything; the version to watch from.
     async fn list(&self) -> Result<String, Error> {
+        let then = self.known();
         let (found, version) = list::all(&self.api, &self.select).await?;
-        let found: BTreeMap<String, Arc<K>> =
+        let mut found: BTreeMap<String, Arc<K>> =
             found.into_iter().map(|object| (name(&object), Arc::new(object))).collect();
-        let before = std::mem::replace(&mut *self.write(), found.clone());
+        let before = {
+            let mut objects = self.write();
+            // What was noted in the meantime, and is of later, is news to the list.
+            for (name, noted) in objects.iter() {
+                let is_new = then.get(name).is_none_or(|then| !Arc::ptr_eq(then, noted));
+                if is_new && number(noted.resource_version()) > number(Some(version.clone())) {
+                    found.insert(name.clone(), noted.clone());
+                }
+            }
+            std::mem::replace(&mut *objects, found.clone())
+        };
         for (name, object) in &found {
             let known = before.get(name);
             if known.is_none_or(|known| known.resource_version() != object.resource_version()) {
@@ -231,10 +277,45 @@ where
         Ok(version)
     }
 
-    async fn watch(&self, from: &mut String, failures: &mut u32) -> Ended {
+    /// Watches each known object by its name, and those that are noted meanwhile. Ends with the first of these watches, and
+    /// with a list to follow: others may have been made.
+    async fn watch_each(&self, listed: &str) -> Ended {
+        let mut followed = BTreeSet::new();
+        let mut watches = FuturesUnordered::new();
+        let end = tokio::time::sleep(self.lasts);
+        pin_mut!(end);
+        loop {
+            for (name, object) in self.known() {
+                if followed.insert(name.clone()) {
+                    let versions = [object.resource_version(), Some(listed.to_owned())];
+                    let from =
+                        versions.into_iter().flatten().max_by_key(|version| number(Some(version.clone())));
+                    watches.push(self.watch_one(name, from.unwrap_or_default()));
+                }
+            }
+            if followed.len() > FEW {
+                return Ended::Forgotten;
+            }
+            tokio::select! {
+                Some(ended) = watches.next() => match ended {
+                    Ended::Failed(error) => return Ended::Failed(error),
+                    Ended::Normally | Ended::Forgotten => return Ended::Forgotten,
+                },
+                () = self.noted.notified() => {}
+                () = &mut end => return Ended::Forgotten,
+            }
+        }
+    }
+
+    async fn watch_one(&self, name: String, mut from: String) -> Ended {
+        let select = self.select.clone().fields(&format!("metadata.name={name}"));
+        self.watch(&select, &mut from).await
+    }
+
+    async fn watch(&self, select: &ListParams, from: &mut String) -> Ended {
         let params = WatchParams {
-            label_selector: self.select.label_selector.clone(),
-            field_selector: self.select.field_selector.clone(),
+            label_selector: select.label_selector.clone(),
+            field_selector: select.field_selector.clone(),
             bookmarks: true,
             timeout: u32::try_from(self.lasts.as_secs()).ok(),
             ..WatchParams::default()
@@ -246,7 +327,7 @@ where
             Err(error) => return Ended::Failed(error),
         };
         // The server answers: what is known is current.
-        *failures = 0;
+        self.failures.store(0, Ordering::SeqCst);
         self.link.send_replace(Link::Current);
         pin_mut!(events);
         loop {
@@ -274,6 +355,10 @@ where
         }
     }
 
+    fn known(&self) -> BTreeMap<String, Arc<K>> {
+        self.objects.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<String, Arc<K>>> {
         self.objects.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -288,12 +373,18 @@ fn lost(kind: &str, error: &Error) {
 /// Unless a later version is known: what we wrote ourselves is known before the watch tells of what was before it.
 fn put<K: Resource>(objects: &Objects<K>, object: Arc<K>) {
     let mut objects = objects.write().unwrap_or_else(PoisonError::into_inner);
-    let version = |object: &K| object.resource_version().and_then(|version| version.parse::<u64>().ok());
-    let later = |known: &Arc<K>| known.uid() == object.uid() && version(known) > version(&object);
+    let later = |known: &Arc<K>| {
+        known.uid() == object.uid() && number(known.resource_version()) > number(object.resource_version())
+    };
     let name = name(&*object);
     if !objects.get(&name).is_some_and(later) {
         objects.insert(name, object);
     }
+}
+
+/// Versions of one server are in the order of their numbers.
+fn number(version: Option<String>) -> Option<u64> {
+    version?.parse().ok()
 }
 
 fn name<K: Resource>(object: &K) -> String {

@@ -94,7 +94,8 @@ struct Counted(Vec<(PoolName, &'static str, &'static str)>);
 
 impl Counted {
     fn of(object: &NodeNetworkConfigurationEnactment, parts: &[Part<'_>]) -> Self {
-        let claims = |pool: &PoolName| object.status.as_ref()?.ippool.get(pool.as_str());
+        let asked = records::enactment::pools(object).unwrap_or_default();
+        let claims = |pool: &PoolName| asked.get(pool.as_str());
         let kind = |pool: &PoolName, answer: &Answer| {
             let request = claims(pool).and_then(|claims| claims.requests.get(answer.key.capture.as_str()));
             let is_static = request.is_some_and(|request| request.literal.is_some());
@@ -148,19 +149,24 @@ async fn land(
     }
 }
 
-/// Tests what the answers answer and the grants that were seen; then puts in what is granted and refused now.
+/// Tests what the answers answer and the grants that were seen; then puts in what is granted and refused now. Where there is
+/// no status yet, it begins with what was asked, if nobody has written since.
 fn patch(object: &NodeNetworkConfigurationEnactment, parts: &[Part<'_>]) -> Option<JsonPatch> {
     let mut operations = vec![guard::same(&["metadata", "uid"], json!(object.uid()))];
+    let asked = records::enactment::pools(object).ok()?;
+    if object.status.is_none() {
+        operations.push(guard::same(&["metadata", "resourceVersion"], json!(object.resource_version())));
+        operations.push(guard::put(&["status"], json!({"ippool": asked})));
+    }
     for part in parts {
-        operations.extend(answered(object, part)?);
+        operations.extend(answered(asked.get(part.of.name.as_str())?, part)?);
     }
     Some(guard::patch(operations))
 }
 
 /// The part of it that is about one pool.
-fn answered(object: &NodeNetworkConfigurationEnactment, part: &Part<'_>) -> Option<Vec<PatchOperation>> {
+fn answered(before: &PoolClaims, part: &Part<'_>) -> Option<Vec<PatchOperation>> {
     let OfPool { name, pool, .. } = part.of;
-    let before = object.status.as_ref()?.ippool.get(name.as_str())?;
     let mut claims: PoolClaims = before.clone();
     let mut operations = Vec::new();
     for answer in &part.answers {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crds::names::finalizer;
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use policy::claim::{
@@ -139,6 +140,9 @@ impl Agent {
                 if requests.values().any(|request| request.want) && !self.finalize(policy).await? {
                     return Ok(None);
                 }
+                if requests.values().all(|request| request.holds.is_some()) {
+                    return Ok(self.say_held(policy, requests).await?.then_some(Outcome::Done));
+                }
                 let patch = requests.iter().map(|(key, request)| asks(key, Some(request)));
                 return self.write_slots(policy, merged(patch)).await;
             }
@@ -201,24 +205,27 @@ impl Agent {
         crds::names::enactment_name(self.name.as_str(), policy.as_str())
     }
 
-    /// Makes an enactment, with the finalizer that keeps it while it holds addresses.
+    /// Makes an enactment, with what it asks for and the finalizer that keeps it while it holds addresses.
     pub(super) async fn create(
         &mut self,
         policy: &PolicyName,
         uid: &NodeUid,
         slots: &BTreeMap<SlotKey, Slot>,
     ) -> Result<(), NodeError> {
-        let metadata = match records::enactment::metadata(&self.name, uid, policy) {
-            Ok(metadata) => metadata,
+        let metadata = records::enactment::metadata(&self.name, uid, policy);
+        let (metadata, asked) = match metadata.and_then(|made| Ok((made, records::enactment::asked(slots)?)))
+        {
+            Ok(made) => made,
             Err(why) => {
                 self.leave_alone(policy, &format!("policy {policy} can't have an enactment here: {why}"));
                 return Ok(());
             }
         };
+        let annotations = asked.map(|asked| BTreeMap::from([asked]));
+        let metadata = ObjectMeta { annotations, ..metadata };
         let object = NodeNetworkConfigurationEnactment { metadata, ..Default::default() };
-        let api = self.enactment_api();
-        let made = match api.create(&PostParams::default(), &object).await {
-            Ok(made) => made,
+        match self.enactment_api().create(&PostParams::default(), &object).await {
+            Ok(made) => self.objects.enactments.note(made),
             // Made by us before, or by a namesake: the next look tells.
             Err(error) if trouble(&error) == Trouble::Exists => {
                 if self.reread(policy).await? == Whose::Another {
@@ -228,15 +235,10 @@ impl Agent {
                         &format!("policy {policy}: enactment {name} is another node's: rename the policy, or the node"),
                     );
                 }
-                return Ok(());
             }
             Err(error) => return Err(error.into()),
-        };
-        fault::point("enactment-empty");
-        let requests = slots.iter().filter_map(|(key, slot)| Some(asks(key, Some(slot.request.as_ref()?))));
-        let status = merged(requests.chain([self.first_words(policy)]));
-        self.objects.enactments.note(made);
-        self.write_status(policy, status).await.map(drop)
+        }
+        Ok(())
     }
 
     /// An enactment that kubernetes-nmstate made has no finalizer to keep it while it holds addresses: it gets one before it
@@ -290,10 +292,11 @@ impl Agent {
     }
 
     /// Writes part of an own enactment's status, if it is still what was read. Whether it is written.
-    pub(super) async fn write_status(&self, policy: &PolicyName, status: Value) -> Result<bool, NodeError> {
+    async fn write_status(&self, policy: &PolicyName, status: Value) -> Result<bool, NodeError> {
         let name = self.enactment_name(policy);
         let Some(own) = self.objects.enactments.get(&name) else { return Ok(false) };
         let metadata = json!({"resourceVersion": own.resource_version(), "uid": own.uid()});
+        let status = merged([beginning(&own), status].into_iter());
         let patch = Patch::Merge(json!({"metadata": metadata, "status": status}));
         let written = self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await;
         self.written(policy, written).await
@@ -313,7 +316,7 @@ impl Agent {
             guard::same(&["metadata", "resourceVersion"], json!(own.resource_version())),
         ];
         if own.status.is_none() {
-            writes.push(guard::put(&["status"], json!({})));
+            writes.push(guard::put(&["status"], beginning(&own)));
         }
         writes.extend(fields.into_iter().map(|(field, value)| guard::put(&["status", field], value)));
         let patch = Patch::Json::<()>(guard::patch(writes));
@@ -402,6 +405,14 @@ pub(super) enum Whose {
     Ours,
     Another,
     Nobodys,
+}
+
+/// What a status begins with that there is not yet: what was asked for until now.
+fn beginning(own: &NodeNetworkConfigurationEnactment) -> Value {
+    match &own.status {
+        Some(_) => json!({}),
+        None => json!({"ippool": records::enactment::pools(own).unwrap_or_default()}),
+    }
 }
 
 /// A merge patch of a status that sets one request, or removes its slot. What a request no longer has is named.

@@ -6,7 +6,7 @@
 //! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
 //! back, ending a hold; those need a leader.
 //!
-//! Costs: nothing where a leader answers within the grace. Alone, a claim is one read of its pool and two writes, and the
+//! Costs: nothing where a leader answers within the grace, and that it did is known for some seconds. Alone, a claim is one read of its pool and two writes, and the
 //! list of all pools once a minute. A change of standing is three lists and one write of the policy; of a host that may write
 //! its own slot only, one write where it has one, and two lists once in a while where it waits for one.
 
@@ -129,7 +129,9 @@ impl Agent {
         let uid = NodeUid::new(uid);
         let needs = self.needs(&uid);
         let known = self.alone.knows_lead();
-        self.alone.needs.are(needs, known == Some(false), Instant::now());
+        if self.alone.needs.are(needs, known == Some(false), Instant::now()) {
+            self.alone.lead = Some((true, Instant::now()));
+        }
         let Some(need) = self.alone.needs.due(Instant::now()) else {
             return Ok(Did::Nothing { again: self.alone.needs.again(Instant::now()) });
         };

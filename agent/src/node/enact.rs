@@ -13,7 +13,7 @@ use crds::names::enactment as names;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use policy::capture::{Granted, GrantedAddress, Grants, read_cached};
-use policy::claim::{NodeSeen, Phase, PolicyName, Time};
+use policy::claim::{NodeSeen, Phase, PolicyName, Request, SlotKey, Time};
 use policy::enact::{Next, Prospect, Retries, Said, View, next};
 use policy::plan::{Plan, plan_document};
 use policy::rollout::Standing;
@@ -53,8 +53,10 @@ pub(super) struct Tried {
     /// Repairs in a row: who fights is given ever more time.
     repairs: u32,
     repaired_at: Option<Time>,
-    /// What was last looked at and needed nothing.
-    rested: Option<Print>,
+    /// What was last looked at and needed nothing, or nothing before then.
+    rested: Option<(Print, Option<Time>)>,
+    /// Since when this process sees it ask, and say nothing of it.
+    asks_since: Option<Time>,
     /// The API refuses what is to be said of it: left alone until then. What it holds it keeps.
     refused_until: Option<Instant>,
 }
@@ -67,6 +69,12 @@ const REFUSED: Time = 30;
 
 /// A repair after this long is no fight.
 const PEACE: Time = 60;
+
+/// Fields of an enactment's status, and the message among them.
+struct Words {
+    fields: Vec<(&'static str, Value)>,
+    message: String,
+}
 
 /// A policy with what it comes to on this host.
 struct Outlook {
@@ -203,15 +211,19 @@ impl Agent {
     async fn policy(&mut self, one: &Selected) -> Result<Did, NodeError> {
         let print = self.print(one);
         let tried = self.tried.entry(one.name.clone()).or_default();
-        if tried.rested.as_ref() == Some(&print) && tried.retry_at.is_none_or(|at| at > steady()) {
-            return Ok(Did::Nothing { until: tried.retry_at });
+        if let Some((then, until)) = &tried.rested
+            && *then == print
+            && until.is_none_or(|at| at > steady())
+        {
+            return Ok(Did::Nothing { until: *until });
         }
+        tried.asks_since.get_or_insert_with(steady);
         let tried = tried.clone();
         let outlook = self.outlook(one);
         let view = self.view(one, &outlook, &tried);
         match next(&view) {
             Next::Rest { until } => {
-                self.tried.entry(one.name.clone()).or_default().rested = Some(print);
+                self.tried.entry(one.name.clone()).or_default().rested = Some((print, until));
                 Ok(Did::Nothing { until })
             }
             Next::Say { standing, message } => {
@@ -320,6 +332,7 @@ impl Agent {
             generation,
             prospect: outlook.prospect.clone(),
             said,
+            asks_since: tried.asks_since,
             slot: policy.and_then(|status| status.unavailable_nodes.get(self.name.as_str()).copied()),
             aborted: policy.and_then(|status| status.aborted_generation),
             retry_at: tried.retry_at.filter(|_| same),
@@ -335,18 +348,62 @@ impl Agent {
         standing: Standing,
         message: &str,
     ) -> Result<bool, NodeError> {
-        self.say_attempt(one, outlook, standing, message, None).await
+        self.write_words(one, standing, self.words(one, outlook, standing, message, None)).await
     }
 
-    /// The same, and how many attempts have failed.
-    async fn say_attempt(
+    /// Writes what is held, and in the same write what is next to be said of the policy.
+    pub(super) async fn say_held(
+        &mut self,
+        policy: &PolicyName,
+        requests: &BTreeMap<SlotKey, Request>,
+    ) -> Result<bool, NodeError> {
+        let Some(own) = self.objects.enactments.get(&self.enactment_name(policy)) else { return Ok(false) };
+        let mut pools = records::enactment::pools(&own).unwrap_or_default().into_owned();
+        for (SlotKey { pool, capture }, request) in requests {
+            if let Ok(request) = records::enactment::request(pool, capture, request) {
+                let claims = pools.entry(pool.to_string()).or_default();
+                claims.requests.insert(capture.to_string(), request);
+            }
+        }
+        let held = ("ippool", json!(pools));
+        let Some(one) = self.selected().into_iter().find(|one| one.name == *policy) else {
+            return self.replace_status(policy, vec![held]).await;
+        };
+        let tried = self.tried.get(policy).cloned().unwrap_or_default();
+        let outlook = self.outlook(&one);
+        let (standing, message) = match next(&self.view(&one, &outlook, &tried)) {
+            Next::Say { standing, message } => (standing, message),
+            Next::Apply { repair: false } => (Standing::Progressing, String::new()),
+            Next::Apply { repair: true } | Next::Rest { .. } => {
+                return self.replace_status(policy, vec![held]).await;
+            }
+        };
+        if standing == Standing::Available {
+            self.remember(&one, &outlook)?;
+        }
+        let mut words = self.words(&one, &outlook, standing, &message, None);
+        words.fields.push(held);
+        self.telling.standing(&one, standing, &message);
+        self.write_words(&one, standing, words).await
+    }
+
+    async fn write_words(&self, one: &Selected, standing: Standing, words: Words) -> Result<bool, NodeError> {
+        let written = self.replace_status(&one.name, words.fields).await?;
+        if written {
+            self.telling.written(one, standing, &words.message);
+        }
+        Ok(written)
+    }
+
+    /// What is to be written of where a policy stands, and of how many attempts have failed.
+    fn words(
         &self,
         one: &Selected,
         outlook: &Outlook,
         standing: Standing,
         message: &str,
         attempts: Option<u32>,
-    ) -> Result<bool, NodeError> {
+    ) -> Words {
         let message = match standing {
             Standing::Pending => names::MESSAGE_LIMIT_REACHED.to_owned(),
             Standing::Available => names::MESSAGE_CONFIGURED.to_owned(),
@@ -361,23 +418,7 @@ impl Agent {
             fields.push(("features", json!(features(&outlook.desired))));
             fields.push(("capturedStates", Value::Object(rendered.bindings.captured_states(&time))));
         }
-        let written = self.replace_status(&one.name, fields).await?;
-        if written {
-            self.telling.written(one, standing, &message);
-        }
-        Ok(written)
-    }
-
-    /// What is to be said of a policy while its enactment is being made: that it waits for addresses, if it does. That is known
-    /// by then, and needs no write of its own.
-    pub(super) fn first_words(&self, policy: &PolicyName) -> Value {
-        let one = self.objects.policies.get(policy.as_str()).map(|object| self.select(object));
-        let waits = one.and_then(|one| match self.outlook(&one).prospect {
-            Prospect::Asking { message } => Some(words_of(&one, Standing::Waiting, &message, None)),
-            Prospect::Broken { .. } | Prospect::Refused { .. } | Prospect::Rendered { .. } => None,
-        });
-        let nothing = || vec![("conditions", conditions(Standing::Unknown, "", &[]))];
-        waits.unwrap_or_else(nothing).into_iter().collect()
+        Words { fields, message }
     }
 
     async fn bring_about(
@@ -387,7 +428,8 @@ impl Agent {
         view: &View,
         repair: bool,
     ) -> Result<(), NodeError> {
-        if !repair && !self.say_standing(one, &outlook, Standing::Progressing, "").await? {
+        let is_said = repair || view.says(Standing::Progressing);
+        if !is_said && !self.say_standing(one, &outlook, Standing::Progressing, "").await? {
             return Ok(());
         }
         fault::point("progressing-said");
@@ -480,8 +522,8 @@ impl Agent {
                 (Standing::Failing, why)
             }
         };
-        self.say_attempt(one, outlook, standing, &message, Some(attempts)).await?;
-        Ok(())
+        let words = self.words(one, outlook, standing, &message, Some(attempts));
+        self.write_words(one, standing, words).await.map(drop)
     }
 
     async fn apply(&mut self, desired: Value, probes: Probes) -> Result<Plan, super::HostError> {

@@ -2,12 +2,17 @@
 //!
 //! The agent writes requests, whoever serves claims writes grants and refusals; each has its own function, and
 //! [`claims`] does all of an enactment. A slot that says nothing is no slot.
+//!
+//! An object is made without a status, so the first requests go with its creation in an annotation: one write asks, and
+//! there is no enactment that has not asked yet. The annotation counts as long as there is no status; whoever writes
+//! the first one begins it with them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crds::NodeNetworkConfigurationEnactment as Object;
 use crds::enactment::{self as api, PoolClaims};
-use crds::names::{self, finalizer, label};
+use crds::names::{self, annotation, finalizer, label};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use policy::claim::{
     CaptureName, Enactment, Grant, NodeName, NodeUid, PolicyName, PoolName, Refusal, RefusalReason, Request,
@@ -20,6 +25,8 @@ use super::{
 };
 
 type Slots = BTreeMap<SlotKey, Slot>;
+/// By pool and capture.
+type Asked = BTreeMap<String, BTreeMap<String, api::Request>>;
 
 pub fn read(object: &Object) -> Result<Enactment, RecordErrors> {
     let mut wrong = Wrong::default();
@@ -45,10 +52,36 @@ pub fn read(object: &Object) -> Result<Enactment, RecordErrors> {
     let policy = wrong.note(label(label::POLICY).ok_or_else(|| missing(label::POLICY)));
     let deleted = metadata.deletion_timestamp.as_ref();
     let deleting = deleted.and_then(|time| wrong.note(read_time("metadata.deletionTimestamp", time)));
-    let pools = object.status.as_ref().map(|status| &status.ippool);
-    let slots = pools.map(|pools| read_slots(pools, &mut wrong)).unwrap_or_default();
+    let slots = wrong.note(pools(object)).map(|pools| read_slots(&pools, &mut wrong)).unwrap_or_default();
     let policy = PolicyName::new(policy.map(String::as_str).unwrap_or_default());
     wrong.or(Enactment { uid: uid.into(), node, node_uid, policy, deleting, slots })
+}
+
+/// What an enactment says of each pool: by its status, or, while it has none, by what it was made with.
+pub fn pools(object: &Object) -> Result<Cow<'_, BTreeMap<String, PoolClaims>>, RecordError> {
+    if let Some(status) = &object.status {
+        return Ok(Cow::Borrowed(&status.ippool));
+    }
+    let asked = object.metadata.annotations.as_ref().and_then(|all| all.get(annotation::REQUESTS));
+    let Some(asked) = asked else { return Ok(Cow::default()) };
+    let path = format!("metadata.annotations.{}", annotation::REQUESTS);
+    let wanted = "requests by pool and capture, as JSON";
+    let asked: Asked = serde_json::from_str(asked).map_err(|_| RecordError::Shape { path, wanted })?;
+    let claims = |requests| PoolClaims { requests, ..PoolClaims::default() };
+    Ok(Cow::Owned(asked.into_iter().map(|(pool, requests)| (pool, claims(requests))).collect()))
+}
+
+/// The annotation that an enactment is made with to ask for these.
+pub fn asked(slots: &Slots) -> Result<Option<(String, String)>, RecordError> {
+    let mut asked = Asked::new();
+    for (SlotKey { pool, capture }, slot) in slots {
+        if let Some(request) = &slot.request {
+            let request = self::request(pool, capture, request)?;
+            asked.entry(pool.to_string()).or_default().insert(capture.to_string(), request);
+        }
+    }
+    let value = serde_json::json!(asked).to_string();
+    Ok((!asked.is_empty()).then(|| (annotation::REQUESTS.to_owned(), value)))
 }
 
 fn read_slots(pools: &BTreeMap<String, PoolClaims>, wrong: &mut Wrong) -> Slots {

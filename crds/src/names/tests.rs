@@ -45,6 +45,7 @@ fn annotations_and_finalizers_belong_to_the_group() {
         annotation::SCHEMA_VERSION,
         annotation::LEDGER_ENCODING,
         annotation::WEBHOOK_TIMESTAMP,
+        annotation::REQUESTS,
         label::POLICY,
         label::NODE,
         label::FORCE_STATE_REFRESH,

@@ -5,8 +5,8 @@
 //! something that the next look recognises and finishes. `Host` itself is two things: the journal, which
 //! is on disk before its content is used, and a memory that a restart may lose.
 //!
-//! Cost per new address: two writes to the enactment (request, holds), one to the NodeNetworkState
-//! (announcement), one read of the pool (confirmation), two journal writes. At rest: none.
+//! Cost of a policy's new addresses, of however many pools: two writes to the enactment (requests, holds) and one to the
+//! NodeNetworkState (announcement). Of each: one read of its pool (confirmation), two journal writes. At rest: none.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -214,12 +214,19 @@ impl Host {
             }));
         }
         let mut again = Vec::new();
+        let mut writes = Vec::new();
         for key in &keys {
             match claim::next(self, key, seen, uid) {
                 Some(action) if self.asks_again(key, &action) => again.push(action),
+                Some(action) if says_requests(&action) => writes.push(action),
                 Some(action) => return (Some(action), None),
                 None => {}
             }
+        }
+        // After the rest, so that what the claims of a policy have to say goes out in one write; and first what is asked.
+        let asks = writes.iter().position(|action| !says_held(action)).unwrap_or_default();
+        if let Some(write) = writes.into_iter().nth(asks) {
+            return (Some(write), None);
         }
         // Not before the rest, so that one pool on hold keeps no other claim waiting; by the clock, so that each has its turn.
         let turn = seen.now.checked_rem(again.len() as Time).unwrap_or(0);
@@ -267,9 +274,7 @@ impl Host {
         match (action, outcome) {
             (Action::Journal { key, record }, _) => self.journalled(key, record.as_ref()),
             (Action::Report { .. }, _) => self.memory.reported = true,
-            (Action::Announce { key, lease }, _) => {
-                self.memory.announced.insert(key.clone(), lease.clone());
-            }
+            (Action::Announce { leases }, _) => self.memory.announced.extend(leases.clone()),
             (Action::Confirm { key, lease }, Outcome::Backed(true)) => {
                 self.memory.doubted.remove(key);
                 if self.memory.announced.get(key) == Some(lease) {
@@ -321,6 +326,17 @@ impl Host {
             _ => None,
         }
     }
+}
+
+/// Does this write requests into the enactment?
+fn says_requests(action: &Action) -> bool {
+    matches!(action, Action::CreateEnactment { .. } | Action::WriteRequests { .. })
+}
+
+/// Does this say of claims that they are held, and nothing else?
+fn says_held(action: &Action) -> bool {
+    let Action::WriteRequests { requests, .. } = action else { return false };
+    requests.values().all(|request| request.holds.is_some())
 }
 
 fn journal(key: &ClaimKey, record: &Record, phase: Phase) -> Action {

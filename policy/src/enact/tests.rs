@@ -19,6 +19,7 @@ fn view(prospect: Prospect) -> View {
         generation: 2,
         prospect,
         said: None,
+        asks_since: None,
         slot: None,
         aborted: None,
         retry_at: None,
@@ -35,6 +36,29 @@ fn say(standing: Standing, message: &str) -> Next {
 }
 
 const REST: Next = Next::Rest { until: None };
+
+/// Most answers come at once: only where one doesn't is there anything to say, and only at first.
+#[test]
+fn that_it_waits_is_said_after_a_moment() {
+    let mut asks = View { asks_since: Some(98), ..view(Prospect::Asking { message: "why".to_owned() }) };
+    assert_eq!(next(&asks), Next::Rest { until: Some(101) });
+    asks.now = 101;
+    assert_eq!(next(&asks), say(Standing::Waiting, "why"));
+    asks.now = 100;
+    asks.said = said(Standing::Available, "");
+    assert_eq!(next(&asks), say(Standing::Waiting, "why"), "what it says by now is not so");
+}
+
+#[test]
+fn what_is_being_done_is_said_of_what_is_rendered() {
+    let mut view = View { said: said(Standing::Progressing, ""), ..view(UNMET) };
+    assert!(view.says(Standing::Progressing) && !view.says(Standing::Available));
+    view.prospect = NEWS;
+    assert!(!view.says(Standing::Progressing));
+    view.prospect = UNMET;
+    view.generation = 3;
+    assert!(!view.says(Standing::Progressing));
+}
 
 #[test]
 fn what_stands_in_the_way_is_said_once() {

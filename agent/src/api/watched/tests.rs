@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
-use super::{Change, Watched};
+use super::{By, Change, FEW, Watched};
 use crate::embedded;
 
 fn node(name: &str, group: &str) -> Node {
@@ -111,10 +111,71 @@ async fn a_watch_that_is_dead_is_taken_up_again() {
     });
     let watched: Api<Node> = Api::all(kube::Client::new(service, "default"));
     let lasts = Duration::from_secs(1);
-    let seen = Watched::lasting(lasts, watched, ListParams::default(), |_| {});
+    let seen = Watched::lasting(lasts, By::Selection, watched, ListParams::default(), |_| {});
     seen.started().await;
     until("a watch", || asked.load(Ordering::SeqCst) == 1).await;
     let nodes: Api<Node> = Api::all(server.client());
     nodes.create(&PostParams::default(), &node("a", "x")).await.unwrap();
     until("heard of", || seen.get("a").is_some()).await;
+}
+
+/// A server whose watches are counted, by what they select.
+fn counted(server: &embedded::Api) -> (kube::Client, Told) {
+    use tower::ServiceExt;
+
+    let (api, asked) = (server.clone(), Told::default());
+    let heard = asked.clone();
+    let service = tower::service_fn(move |request: hyper::http::Request<kube::client::Body>| {
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        if query.contains("watch=true") {
+            let by_name = if query.contains("fieldSelector") { "name" } else { "label" };
+            heard.lock().unwrap().push(by_name.to_owned());
+        }
+        api.clone().oneshot(request)
+    });
+    (kube::Client::new(service, "default"), asked)
+}
+
+#[tokio::test]
+async fn a_few_are_watched_one_by_one_and_many_together() {
+    let server = embedded::Api::in_memory();
+    let nodes: Api<Node> = Api::all(server.client());
+    nodes.create(&PostParams::default(), &node("a", "x")).await.unwrap();
+    let (client, asked) = counted(&server);
+    let heard = Told::default();
+    let seen = Watched::few(Api::all(client), ListParams::default().labels("group=x"), told(&heard));
+    seen.started().await;
+    until("watched", || !asked.lock().unwrap().is_empty()).await;
+    // One that is made and noted is watched from then on.
+    seen.note(nodes.create(&PostParams::default(), &node("b", "x")).await.unwrap());
+    until("both", || asked.lock().unwrap().len() == 2).await;
+    for name in ["a", "b"] {
+        let label = json!({"metadata": {"labels": {"more": "1"}}});
+        nodes.patch(name, &PatchParams::default(), &Patch::Merge(label)).await.unwrap();
+    }
+    until("told", || ["put a", "put b"].iter().all(|one| heard.lock().unwrap().contains(&(*one).to_owned())))
+        .await;
+    nodes.delete("a", &DeleteParams::default()).await.unwrap();
+    until("gone", || seen.get("a").is_none() && heard.lock().unwrap().contains(&"gone a".to_owned())).await;
+    assert_eq!(*asked.lock().unwrap(), ["name", "name"]);
+    // Many are watched together, also those that nobody noted.
+    for i in 0..FEW {
+        seen.note(nodes.create(&PostParams::default(), &node(&format!("n{i}"), "x")).await.unwrap());
+    }
+    until("together", || asked.lock().unwrap().last().is_some_and(|last| last == "label")).await;
+    nodes.create(&PostParams::default(), &node("unnoted", "x")).await.unwrap();
+    until("found", || seen.get("unnoted").is_some()).await;
+}
+
+/// What nobody noted is found when the watches end.
+#[tokio::test]
+async fn one_of_a_few_that_somebody_else_made_is_found() {
+    let server = embedded::Api::in_memory();
+    let nodes: Api<Node> = Api::all(server.client());
+    let select = ListParams::default().labels("group=x");
+    let lasts = Duration::from_millis(500);
+    let seen = Watched::lasting(lasts, By::Name, nodes.clone(), select, |_| {});
+    seen.started().await;
+    nodes.create(&PostParams::default(), &node("a", "x")).await.unwrap();
+    until("found", || seen.get("a").is_some()).await;
 }

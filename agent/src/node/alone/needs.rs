@@ -57,6 +57,8 @@ struct Wait {
     since: Instant,
     next: Instant,
     tries: u32,
+    /// This host has written to it itself.
+    ours: bool,
 }
 
 /// All that is needed now.
@@ -64,13 +66,18 @@ struct Wait {
 pub(super) struct Needs(BTreeMap<Need, Wait>);
 
 impl Needs {
-    /// What is needed now, in place of what was. New needs are given a grace, unless nobody leads.
-    pub(super) fn are(&mut self, needs: BTreeSet<Need>, nobody_leads: bool, now: Instant) {
+    /// What is needed now, in place of what was. New needs are given a grace, unless nobody leads. Whether somebody else
+    /// answered a request: then there is a leader.
+    pub(super) fn are(&mut self, needs: BTreeSet<Need>, nobody_leads: bool, now: Instant) -> bool {
+        let over = self.0.iter().filter(|(need, _)| !needs.contains(need));
+        let answered =
+            over.filter(|(need, wait)| matches!(need, Need::Answer { .. }) && !wait.ours).count() > 0;
         self.0.retain(|need, _| needs.contains(need));
         let grace = if nobody_leads { Duration::ZERO } else { GRACE + random::up_to(GRACE) };
         for need in needs {
-            self.0.entry(need).or_insert(Wait { since: now, next: now + grace, tries: 0 });
+            self.0.entry(need).or_insert(Wait { since: now, next: now + grace, tries: 0, ours: false });
         }
+        answered
     }
 
     /// One whose time has come.
@@ -98,6 +105,7 @@ impl Needs {
         };
         let pause = first.saturating_mul(1 << wait.tries.min(16)).min(longest);
         wait.tries += 1;
+        wait.ours |= *came == Came::Done;
         // What a leader owes is looked after no later than it may be taken from it.
         let pause = match (came, wait.since + UNSERVED) {
             (Came::Theirs, at) if at > now => pause.min(at - now),

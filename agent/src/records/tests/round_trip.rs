@@ -65,6 +65,25 @@ proptest! {
         prop_assert_eq!(read, ledger);
     }
 
+    /// What an enactment is made to ask for counts as long as it has no status.
+    #[test]
+    fn what_an_enactment_is_made_with(enactment in any::enactment()) {
+        let asked = |slot: &Slot| Slot { request: slot.request.clone(), ..Slot::default() };
+        let slots: BTreeMap<SlotKey, Slot> = enactment.slots.iter().map(|(key, slot)| (key.clone(), asked(slot))).collect();
+        let made = records::enactment::metadata(&enactment.node, &enactment.node_uid, &enactment.policy);
+        let annotations = records::enactment::asked(&slots).expect("requests").map(|one| [one].into());
+        let metadata = ObjectMeta { uid: Some("u".to_owned()), annotations, ..made.expect("metadata") };
+        let mut object = NodeNetworkConfigurationEnactment { metadata, ..Default::default() };
+        let read = |object: &NodeNetworkConfigurationEnactment| {
+            records::enactment::read(&through_json(Kind::NodeNetworkConfigurationEnactment, object)).expect("claims")
+        };
+        let expected: BTreeMap<SlotKey, Slot> =
+            slots.into_iter().filter(|(_, slot)| slot.request.is_some()).collect();
+        prop_assert_eq!(read(&object).slots, expected);
+        object.status = Some(NodeNetworkConfigurationEnactmentStatus::default());
+        prop_assert_eq!(read(&object).slots, BTreeMap::new());
+    }
+
     #[test]
     fn an_enactment(enactment in any::enactment()) {
         let names = enactment.slots.keys().map(|key| key.pool.clone());

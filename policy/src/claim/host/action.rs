@@ -26,10 +26,9 @@ pub enum Action {
         node_uid: NodeUid,
         shows: BTreeSet<IpAddr>,
     },
-    /// Keep in mind that this is about to be used; the report follows.
+    /// Keep in mind that these are about to be used, all of a policy; one report follows.
     Announce {
-        key: ClaimKey,
-        lease: Lease,
+        leases: BTreeMap<ClaimKey, Lease>,
     },
     /// Read the pool from the API server and see whether it backs the grant.
     Confirm {

@@ -9,8 +9,7 @@ use super::{
 };
 
 pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
-    let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
-    let look = Look { host, key, seen, uid, own, slot: own.and_then(|own| own.slots.get(&key.slot())) };
+    let look = Look::at(host, key, seen, uid);
     match host.journal.get(key) {
         None => look.unrecorded(),
         Some(record) if record.node_uid != *uid => look.inherited(record),
@@ -19,11 +18,8 @@ pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) 
             Phase::Parked(_) => Some(journal(key, record, Phase::Asking { declined: BTreeMap::new() })),
             Phase::Asking { .. } if !look.wanted() || look.asks_otherwise(record) => look.let_go(record, &[]),
             Phase::Asking { declined } => look.asking(record, declined),
-            Phase::Holding(lease) if !look.wanted() || look.lost() || look.holds_otherwise(lease) => {
-                look.let_go(record, &lease.ips)
-            }
-            Phase::Holding(lease) if look.is_half(lease) => look.let_go(record, &lease.ips),
-            Phase::Holding(lease) => look.holding(record, lease),
+            Phase::Holding(lease) if look.keeps(lease) => look.holding(record, lease),
+            Phase::Holding(lease) => look.let_go(record, &lease.ips),
         },
     }
 }
@@ -38,7 +34,25 @@ struct Look<'a> {
     slot: Option<&'a Slot>,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn at(host: &'a Host, key: &'a ClaimKey, seen: &'a Seen<'a>, uid: &'a NodeUid) -> Self {
+        let own = seen.enactments.get(&key.policy).filter(|enactment| enactment.node_uid == *uid);
+        Self { host, key, seen, uid, own, slot: own.and_then(|own| own.slots.get(&key.slot())) }
+    }
+
+    /// A look at another claim of the same policy.
+    fn sibling<'b>(&'b self, key: &'b ClaimKey) -> Look<'b>
+    where
+        'a: 'b,
+    {
+        Look::at(self.host, key, self.seen, self.uid)
+    }
+
+    /// What is held is kept: it is wanted, not another's, the one that is asked for, and no half of what goes together.
+    fn keeps(&self, lease: &Lease) -> bool {
+        self.wanted() && !self.lost() && !self.holds_otherwise(lease) && !self.is_half(lease)
+    }
+
     /// An enactment that is being deleted is finished first, then made anew.
     fn wanted(&self) -> bool {
         self.seen.wants.contains_key(self.key) && self.own.is_none_or(|own| own.deleting.is_none())
@@ -159,7 +173,10 @@ impl Look<'_> {
             return Some(self.confirm(lease));
         }
         if memory.announced.get(self.key) != Some(lease) {
-            return Some(Action::Announce { key: self.key.clone(), lease: lease.clone() });
+            let others =
+                self.siblings().filter_map(|key| Some((key.clone(), self.sibling(key).unannounced()?)));
+            let leases = others.chain([(self.key.clone(), lease.clone())]).collect();
+            return Some(Action::Announce { leases });
         }
         match memory.confirmed.get(self.key) {
             Some((confirmed, at))
@@ -171,6 +188,17 @@ impl Look<'_> {
         }
     }
 
+    /// A grant that is to be announced, while the policy's others are: one report shows them all.
+    fn unannounced(&self) -> Option<Lease> {
+        let record = self.host.journal.get(self.key).filter(|record| record.node_uid == *self.uid)?;
+        let Phase::Asking { declined } = &record.phase else { return None };
+        let lease = &self.slot?.grant.as_ref().filter(|grant| grant.id == record.id)?.lease;
+        let known = [&self.host.memory.doubted, &self.host.memory.announced];
+        let is_known = known.iter().any(|known| known.get(self.key) == Some(lease));
+        let is_declined = lease.ips.iter().any(|ip| declined.contains_key(ip));
+        (!is_known && !is_declined).then(|| lease.clone())
+    }
+
     /// A policy goes on the NIC whole, so all its claims must be held first. What can't go there now is held all the
     /// same, and said so.
     fn holding(&self, record: &Record, lease: &Lease) -> Option<Action> {
@@ -179,12 +207,26 @@ impl Look<'_> {
         if let Some(add) = add_missing(self.key, lease, self.seen).filter(|_| may_add) {
             return Some(add);
         }
-        let request = Request {
-            holds: Some(lease.clone()),
-            literal: self.literal(),
-            ..Request::new(record.id.clone())
+        self.request(&self.held(record, lease)).flatten()
+    }
+
+    /// What the enactment is to say of a claim that is held.
+    fn held(&self, record: &Record, lease: &Lease) -> Request {
+        let id = record.id.clone();
+        Request { holds: Some(lease.clone()), literal: self.literal(), ..Request::new(id) }
+    }
+
+    /// The policy's other claims that are held and not yet said to be.
+    fn held_too(&self) -> BTreeMap<SlotKey, Request> {
+        let unsaid = |key: &ClaimKey| {
+            let look = self.sibling(key);
+            let record = self.host.journal.get(key).filter(|record| record.node_uid == *self.uid)?;
+            let Phase::Holding(lease) = &record.phase else { return None };
+            let request = look.held(record, lease);
+            let sent = look.slot.and_then(|slot| slot.request.as_ref());
+            (look.keeps(lease) && sent != Some(&request)).then(|| (key.slot(), request))
         };
-        self.request(&request).flatten()
+        self.siblings().filter_map(unsaid).collect()
     }
 
     /// Brings the request into the own enactment. `None`: it is there. `Some(None)`: it can't be now, since
@@ -204,6 +246,9 @@ impl Look<'_> {
                 Some(others) => requests.extend(others),
                 None => return Some(None),
             }
+            requests.extend(self.asks_of_others());
+        } else if request.holds.is_some() {
+            requests.extend(self.held_too());
         }
         if self.own.is_some() {
             return Some(Some(self.write(requests)));
@@ -233,6 +278,19 @@ impl Look<'_> {
             }
         }
         Some(requests)
+    }
+
+    /// The policy's new claims on other pools that are ready to be sent: they need no write of their own.
+    fn asks_of_others(&self) -> BTreeMap<SlotKey, Request> {
+        let ready = |key: &ClaimKey| {
+            let look = self.sibling(key);
+            let record = self.host.journal.get(key).filter(|record| record.node_uid == *self.uid)?;
+            let Phase::Asking { declined } = &record.phase else { return None };
+            let is_new = declined.is_empty() && !look.is_sent(key, record) && look.slot.is_none();
+            (is_new && look.go_with_it().is_some())
+                .then(|| (key.slot(), wish(record, declined, look.literal())))
+        };
+        self.siblings().filter(|key| key.pool != self.key.pool).filter_map(ready).collect()
     }
 
     fn is_sent(&self, key: &ClaimKey, record: &Record) -> bool {

@@ -74,3 +74,16 @@ fn what_is_no_longer_needed_is_forgotten() {
     assert_eq!(waiting.due(now + UNSERVED), None);
     assert_eq!(waiting.again(now), None);
 }
+
+/// An answer that this host didn't write is a leader's.
+#[test]
+fn whoever_answers_leads() {
+    let now = Instant::now();
+    let mut waiting = needs(&answer(), false, now);
+    assert!(!waiting.are([answer(), count()].into(), false, now), "it still waits");
+    assert!(waiting.are([count()].into(), false, now), "somebody answered");
+    assert!(!waiting.are(BTreeSet::new(), false, now), "a count says nothing");
+    let mut alone = needs(&answer(), true, now);
+    alone.came(&answer(), &Came::Done, now);
+    assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
+}

@@ -32,8 +32,24 @@ fn r20_rule1_two_captures_are_used_in_the_order_of_pool_names() {
     assert!(place("journal pool-b/second holding") < place("nic + [10.0.0.1]"), "whole, or not at all");
     assert!(place("nic + [10.0.0.1]") < place("nic + [10.0.1.1]"));
     // Nothing is announced before both are granted.
-    assert!(place("serve") < place("announce pool-a/first"));
+    assert!(place("serve") < place("announce pool-a/first, pool-b/second"));
     assert!(site.settle().is_empty());
+}
+
+// However many pools: one write asks, one report announces, one write says that all are held.
+#[test]
+fn several_pools_cost_no_more_writes_than_one() {
+    let done = two().settle();
+    let writes = ["create", "report", "request"];
+    let written: Vec<&String> =
+        done.iter().filter(|did| writes.iter().any(|write| did.starts_with(write))).collect();
+    let expected = [
+        "report []",
+        "create static-ip",
+        "report [10.0.0.1, 10.0.1.1]",
+        "request pool-a/first holds, pool-b/second holds",
+    ];
+    assert_eq!(written, expected, "{done:?}");
 }
 
 #[test]

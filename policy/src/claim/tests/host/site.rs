@@ -232,7 +232,9 @@ fn line(action: &Action) -> String {
         Action::AddToNic { lease, .. } => format!("nic + {:?}", lease.ips),
         Action::RemoveFromNic { ips } => format!("nic - {ips:?}"),
         Action::Report { shows, .. } => format!("report {:?}", Vec::from_iter(shows)),
-        Action::Announce { key, .. } => format!("announce {}", of(key)),
+        Action::Announce { leases } => {
+            format!("announce {}", leases.keys().map(of).collect::<Vec<_>>().join(", "))
+        }
         Action::Confirm { key, .. } => format!("confirm {}", of(key)),
         Action::CreateEnactment { policy, .. } => format!("create {policy}"),
         Action::WriteRequests { requests, .. } => {
