@@ -31,6 +31,11 @@ impl Spent {
         each.map(|(kind, count)| format!("{kind} {:.1}", per(*count))).collect::<Vec<_>>().join(", ")
     }
 
+    /// Answers with this code.
+    pub(crate) fn answers(&self, code: u16) -> u64 {
+        self.refused.get(&code).copied().unwrap_or_default()
+    }
+
     pub(crate) fn troubles(&self) -> String {
         let each: Vec<String> =
             self.refused.iter().map(|(code, count)| format!("{count} × {code}")).collect();

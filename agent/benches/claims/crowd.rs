@@ -121,7 +121,8 @@ impl Crowd {
         tokio::time::sleep(LEASE_READ).await;
     }
 
-    /// All ask for an address of each of so many pools, and have one of their own.
+    /// All ask for an address of each of so many pools, and have one of their own. Over when each says that it is Available,
+    /// so that all it takes is counted.
     pub(crate) async fn ask(&self, pools: usize) -> Result<Grants> {
         for number in 0..pools {
             if self.pools().get_opt(&name(number)).await?.is_none() {
@@ -136,7 +137,8 @@ impl Crowd {
         let all = self.hosts.len() * pools;
         let mut told = begun;
         let mut given: BTreeMap<(String, String), Duration> = BTreeMap::new();
-        while given.len() < all {
+        let mut available: BTreeSet<String> = BTreeSet::new();
+        while given.len() < all || available.len() < self.hosts.len() {
             ensure!(begun.elapsed() < PATIENCE, "only {} of {all} are served", given.len());
             let event = match tokio::time::timeout(Duration::from_secs(5), seen.next()).await {
                 Ok(None) => {
@@ -156,10 +158,14 @@ impl Crowd {
                         given.entry((own.name_any(), pool.clone())).or_insert_with(|| begun.elapsed());
                     }
                 }
+                let is_available = |one: &crds::Condition| one.type_ == "Available" && one.status == "True";
+                if status.conditions.iter().any(is_available) {
+                    available.insert(own.name_any());
+                }
             }
             if told.elapsed() > Duration::from_secs(5) {
                 told = Instant::now();
-                progress(begun, &format!("{} of {all} served", given.len()));
+                progress(begun, &format!("{} of {all} served, {} hosts done", given.len(), available.len()));
             }
         }
         self.each_its_own(all).await?;

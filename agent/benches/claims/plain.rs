@@ -1,12 +1,14 @@
 //! What the crowd is compared to.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use api_tests::cluster::Cluster;
 use crds::NodeIPPool;
+use futures_util::StreamExt;
 use futures_util::future::try_join_all;
+use futures_util::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
@@ -66,8 +68,13 @@ pub(crate) async fn one_by_one(cluster: &Cluster, counted: &Counted, many: usize
     Ok(all)
 }
 
-/// Everybody at once, again and again until it is written.
-pub(crate) async fn naive(cluster: &Cluster, counted: &Counted, many: usize) -> Result<Grants> {
+/// Everybody at once, again and again until it is written; for so long. Those that are through by then.
+pub(crate) async fn naive(
+    cluster: &Cluster,
+    counted: &Counted,
+    many: usize,
+    patience: Duration,
+) -> Result<Grants> {
     let first = fresh_pool(cluster, counted).await?;
     let start = Arc::new(Barrier::new(many));
     let begun = Instant::now();
@@ -78,15 +85,19 @@ pub(crate) async fn naive(cluster: &Cluster, counted: &Counted, many: usize) -> 
             connect(&api).await?;
             start.wait().await;
             let begun = Instant::now();
-            while !take(&api, number).await? {}
-            anyhow::Ok(begun.elapsed())
+            while !take(&api, number).await? {
+                if begun.elapsed() > patience {
+                    return Ok(None);
+                }
+            }
+            anyhow::Ok(Some(begun.elapsed()))
         }
     };
-    let tasks: Vec<_> = (0..many).map(|number| tokio::spawn(one(number))).collect();
+    let mut tasks: FuturesUnordered<_> = (0..many).map(|number| tokio::spawn(one(number))).collect();
     let mut all = Grants::new();
-    for task in tasks {
-        all.push(task.await??);
-        if all.len().is_multiple_of(64) {
+    while let Some(task) = tasks.next().await {
+        all.extend(task??);
+        if all.len().is_multiple_of(16) {
             progress(begun, &format!("{} of {many}, the naive way", all.len()));
         }
     }

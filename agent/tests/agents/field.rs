@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use agent::api::lease::Election;
-use agent::node::Agent;
+use agent::node::{Agent, NodeError, Settings};
 use agent::{controller, embedded};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use k8s_openapi::api::coordination::v1::Lease;
@@ -291,7 +291,7 @@ impl Field {
         if matches!(self.on, On::Real(_)) {
             settings.register = None;
         }
-        let mut agent = Agent::open(client, settings).expect("it opens");
+        let mut agent = open(&client, &settings);
         let stop = agent.stop();
         let task = tokio::spawn(async move { agent.run().await.expect("it works") });
         host.agent = Some((Box::new(stop), task));
@@ -384,6 +384,18 @@ impl Field {
         if waited.await.is_err() {
             let own = api.get_opt(&name).await.expect("an answer");
             panic!("{name} never goes: {:#}", json!(own));
+        }
+    }
+}
+
+/// The agent of a host. The locks of the one before may be a moment in going: whoever starts a process at that time (another
+/// test) has them too, until it is another program.
+fn open(client: &Client, settings: &Settings) -> Agent {
+    let begun = std::time::Instant::now();
+    loop {
+        match Agent::open(client.clone(), settings.clone()) {
+            Err(NodeError::Busy(_)) if begun.elapsed() < Duration::from_secs(5) => std::thread::yield_now(),
+            opened => return opened.expect("it opens"),
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::on::On;
 
 /// Each has every point of the agent's at least once; the controller dies at ever other times.
 pub(super) const ROUNDS: [Round; 11] = [
-    ["journal-asking", "enactment-made:2", "pool-begun"],
+    ["journal-asking", "reported:2", "pool-begun"],
     ["enactment-made", "requested", "rebuilt"],
     ["reported", "confirmed", "ledger-written"],
     ["journal-holding", "holds-written", "ledger-written:2"],
