@@ -136,16 +136,20 @@ impl Lead {
     async fn pass(&self, work: Work) {
         use futures_util::StreamExt;
         let Work { pools, policies, enactments } = work;
-        if pools.len() > 1
-            && let Err(error) = self.serve_together(pools.clone()).await
+        let among = (pools.len() > 1).then(|| self.known.index().enactment_uids());
+        if let Some(among) = &among
+            && let Err(error) = self.serve_together(pools.clone(), among).await
         {
             // Whom it is about is met again by each pool's own look.
             warn(&format!("answers of several pools: {}; trying again", words(&error)));
         }
         futures_util::stream::iter(pools)
-            .for_each_concurrent(4, |name| async move {
-                let done = self.pool(&name).await;
-                self.outcome(format!("pool {name}"), Work::of_pool(name), done);
+            .for_each_concurrent(4, |name| {
+                let among = among.as_ref();
+                async move {
+                    let done = self.pool(&name, among).await;
+                    self.outcome(format!("pool {name}"), Work::of_pool(name), done);
+                }
             })
             .await;
         futures_util::stream::iter(policies)

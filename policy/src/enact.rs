@@ -19,7 +19,7 @@ use crate::state::IfName;
 mod tests;
 
 /// So long an answer may take before the enactment says that it waits for one.
-const ANSWERED: Time = 3;
+const ANSWERED: Time = 10;
 
 /// How far a policy has come on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]

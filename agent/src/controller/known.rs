@@ -144,6 +144,11 @@ impl Index {
         known.object.resource_version()
     }
 
+    /// The enactments that are known, by UID.
+    pub(super) fn enactment_uids(&self) -> Arc<BTreeSet<String>> {
+        Arc::new(self.enactments.values().map(|known| known.claims.uid.to_string()).collect())
+    }
+
     /// Can it not be served, as it is now?
     pub(super) fn is_spoilt(&self, uid: &str) -> bool {
         self.spoilt.get(uid).is_some_and(|version| *version == self.version(uid))

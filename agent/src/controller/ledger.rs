@@ -14,8 +14,8 @@ use policy::claim::Ledger;
 use policy::pool::{Barred, Pool};
 use serde_json::{Value, json};
 
-use crate::api::error::{Trouble, optional, trouble, words};
-use crate::api::guard;
+use crate::api::error::{Trouble, trouble, words};
+use crate::api::{guard, list};
 use crate::metrics::CLAIM_CONFLICTS;
 use crate::records;
 
@@ -54,16 +54,13 @@ pub(crate) async fn write(
         }
         Err(error) => match trouble(&error) {
             Trouble::NotFound => Ok(Written::Overtaken(None)),
-            Trouble::Conflict | Trouble::Refused => {
-                let now = optional(api.get(&name).await)?;
-                match now {
-                    Some(now) if same(&now, object) => Ok(Written::Refused(words(&error))),
-                    now => {
-                        CLAIM_CONFLICTS.add(&[], 1);
-                        Ok(Written::Overtaken(now.map(Box::new)))
-                    }
+            Trouble::Conflict | Trouble::Refused => match list::one(&api, &name).await? {
+                Some(now) if same(&now, object) => Ok(Written::Refused(words(&error))),
+                now => {
+                    CLAIM_CONFLICTS.add(&[], 1);
+                    Ok(Written::Overtaken(now.map(Box::new)))
                 }
-            }
+            },
             _ => Err(error),
         },
     }

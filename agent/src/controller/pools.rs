@@ -23,7 +23,7 @@ use super::ledger::{self, Written};
 use super::reading::Reading;
 use super::{Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
-use crate::api::random;
+use crate::api::{list, random};
 use crate::clock::now;
 use crate::fault;
 use crate::records;
@@ -69,22 +69,29 @@ impl From<Put> for Step {
 }
 
 /// One pool in one pass.
+#[derive(Clone)]
 struct Look {
     name: PoolName,
     known: PoolKnown,
     ledger: Ledger,
     barred: Barred,
     now: Time,
+    /// Whom it serves, if not everybody who asks.
+    among: Option<Among>,
 }
 
+/// The enactments that were known when a pass over several pools began, by UID. Who comes while it lasts is served by the
+/// next, by all pools at once: half of its answers now and half then would be two writes.
+pub(super) type Among = Arc<BTreeSet<String>>;
+
 impl Lead {
-    pub(super) async fn pool(&self, name: &PoolName) -> Result<(), kube::Error> {
+    pub(super) async fn pool(&self, name: &PoolName, among: Option<&Among>) -> Result<(), kube::Error> {
         if self.known.index().doubtful.contains(name) {
             self.read_pool(name).await?;
             self.known.index().doubtful.remove(name);
         }
         for _ in 0..TRIES {
-            let Some(look) = self.look(name) else {
+            let Some(look) = self.look(name, among) else {
                 return self.without_pool(name).await;
             };
             match self.step(&look).await? {
@@ -103,10 +110,14 @@ impl Lead {
 
     /// Requests to several pools: each ledger is written, and then, with one write for each enactment, all answers. What
     /// doesn't go smoothly here (a hold, a rebuild, somebody who writes first) is left to the pool's own look, which follows.
-    pub(super) async fn serve_together(&self, pools: BTreeSet<PoolName>) -> Result<(), kube::Error> {
+    pub(super) async fn serve_together(
+        &self,
+        pools: BTreeSet<PoolName>,
+        among: &Among,
+    ) -> Result<(), kube::Error> {
         use futures_util::StreamExt;
         let entered: Vec<Option<(Look, Vec<Answer>)>> = futures_util::stream::iter(pools)
-            .map(|name| async move { self.enter(&name).await })
+            .map(|name| async move { self.enter(&name, among).await })
             .buffer_unordered(AT_ONCE)
             .collect()
             .await;
@@ -116,14 +127,14 @@ impl Lead {
     }
 
     /// Writes a pool's ledger as its requests ask for; what is to be answered then.
-    async fn enter(&self, name: &PoolName) -> Option<(Look, Vec<Answer>)> {
-        let look = self.look(name)?;
+    async fn enter(&self, name: &PoolName, among: &Among) -> Option<(Look, Vec<Answer>)> {
+        let look = self.look(name, Some(among))?;
         let ledger = &look.ledger;
         if ledger.deleting || ledger.hold.is_some() || ledger.needs_rebuild() || !is_begun(&look.known.object)
         {
             return None;
         }
-        let reading = self.asking(name);
+        let reading = self.asking(&look);
         let asked = reading.asked(name, &BTreeSet::new());
         let served = claim::serve(ledger, &look.known.pool, &look.barred, &asked, look.now);
         if !served.reread.is_empty() || self.went_back(&look, &served) {
@@ -136,11 +147,12 @@ impl Lead {
         Some((look, served.answers))
     }
 
-    /// Who asks this pool, but for those who can't be served as they are.
-    fn asking(&self, name: &PoolName) -> Reading {
+    /// Who asks this pool, but for those who can't be served as they are, or not in this pass.
+    fn asking(&self, look: &Look) -> Reading {
         let index = self.known.index();
-        let mut reading = Reading::known(&index, name);
-        reading.enactments.retain(|own| !index.is_spoilt(own.uid.as_str()));
+        let mut reading = Reading::known(&index, &look.name);
+        let is_among = |uid: &str| look.among.as_ref().is_none_or(|among| among.contains(uid));
+        reading.enactments.retain(|own| is_among(own.uid.as_str()) && !index.is_spoilt(own.uid.as_str()));
         reading
     }
 
@@ -176,7 +188,7 @@ impl Lead {
     }
 
     /// What is known of a pool, ready to be decided on.
-    fn look(&self, name: &PoolName) -> Option<Look> {
+    fn look(&self, name: &PoolName, among: Option<&Among>) -> Option<Look> {
         let index = self.known.index();
         let known = index.pools.get(name)?.clone();
         let ledger = records::pool::read(&known.object, &known.pool).ok()?;
@@ -186,7 +198,7 @@ impl Lead {
             .iter()
             .filter(|(other, _)| *other != name)
             .for_each(|(_, other)| barred.pool(&other.pool));
-        Some(Look { name: name.clone(), known, ledger, barred, now: now() })
+        Some(Look { name: name.clone(), known, ledger, barred, now: now(), among: among.cloned() })
     }
 
     /// No such pool, or none that can be read: what was let go is gone, what is wanted is refused.
@@ -294,7 +306,7 @@ impl Lead {
     /// Serves all who ask. Where the API will not have what comes out, half of them, and so on until the one that it is
     /// about is alone: that one waits until it asks otherwise.
     async fn serve(&self, look: &Look) -> Result<Step, kube::Error> {
-        let reading = self.asking(&look.name);
+        let reading = self.asking(look);
         let mut groups = vec![reading.enactments.clone()];
         while let Some(mut group) = groups.pop() {
             match self.serve_them(look, reading.among(group.clone())).await? {
@@ -444,7 +456,7 @@ impl Lead {
         let PoolKnown { object, pool } = &look.known;
         let next = Ledger { reset: false, ..next.clone() };
         let conditions = |status: &crds::NodeIPPoolStatus| {
-            self.condition(&Look { ledger: next.clone(), ..look.copy() }, status)
+            self.condition(&Look { ledger: next.clone(), ..look.clone() }, status)
         };
         Ok(match ledger::write(&self.client, object, pool, &look.barred, &next, conditions).await? {
             Written::Done(now) => {
@@ -492,7 +504,7 @@ impl Lead {
 
     async fn read_pool(&self, name: &PoolName) -> Result<(), kube::Error> {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
-        if let Some(object) = optional(pools.get(name.as_str()).await)? {
+        if let Some(object) = list::one(&pools, name.as_str()).await? {
             self.known.fresh_pool(object);
         }
         Ok(())
@@ -570,15 +582,5 @@ fn is_begun(pool: &NodeIPPool) -> bool {
 impl Look {
     fn owes<'a>(&'a self, answers: &'a [Answer]) -> OfPool<'a> {
         OfPool { name: &self.name, pool: Some(&self.known.pool), answers }
-    }
-
-    fn copy(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            known: self.known.clone(),
-            ledger: self.ledger.clone(),
-            barred: self.barred.clone(),
-            now: self.now,
-        }
     }
 }

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble};
-use crate::api::{guard, random};
+use crate::api::{guard, list, random};
 use crate::clock::now;
 use crate::controller::ledger::{self, Written};
 use crate::fault;
@@ -192,7 +192,7 @@ impl Agent {
     /// The pool as the API server has it now (rule 9).
     async fn read_pool(&self, name: &str) -> Result<Option<(NodeIPPool, Pool)>, NodeError> {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
-        let Some(object) = optional(pools.get(name).await)? else { return Ok(None) };
+        let Some(object) = list::one(&pools, name).await? else { return Ok(None) };
         let pool = records::pool::meaning(&object).ok();
         Ok(pool.map(|pool| (object, pool)))
     }

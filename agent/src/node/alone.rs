@@ -217,7 +217,7 @@ impl Agent {
     /// Answers this host's requests to one pool: the ledger first, then the answers.
     async fn serve(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Came, NodeError> {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
-        let object = optional(pools.get(name.as_str()).await)?.map(Arc::new);
+        let object = api::list::one(&pools, name.as_str()).await?.map(Arc::new);
         let Some(object) = object else {
             let answers = claim::serve_without_pool(&self.own().asked(name, uid, false));
             return self.answer(name, None, &answers).await;

@@ -40,7 +40,7 @@ const REST: Next = Next::Rest { until: None };
 /// Most answers come at once: only where one doesn't is there anything to say, and only at first.
 #[test]
 fn that_it_waits_is_said_after_a_moment() {
-    let mut asks = View { asks_since: Some(98), ..view(Prospect::Asking { message: "why".to_owned() }) };
+    let mut asks = View { asks_since: Some(91), ..view(Prospect::Asking { message: "why".to_owned() }) };
     assert_eq!(next(&asks), Next::Rest { until: Some(101) });
     asks.now = 101;
     assert_eq!(next(&asks), say(Standing::Waiting, "why"));
