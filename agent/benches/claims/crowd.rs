@@ -63,7 +63,10 @@ impl Drop for Crowd {
 
 impl Crowd {
     pub(crate) fn new(cluster: &'static Cluster, counted: Counted) -> Self {
-        let folder = std::env::temp_dir().join(format!("berth-claims-{}", std::process::id()));
+        // Each host has a disk of its own; here a thousand journals would wait for etcd's.
+        let memory = PathBuf::from("/dev/shm");
+        let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+        let folder = parent.join(format!("berth-claims-{}", std::process::id()));
         Self { cluster, counted, folder, hosts: Vec::new(), controller: None }
     }
 

@@ -4,11 +4,11 @@
 //! agent does it itself, by the leader's own code and under the same guards. A claim that a leader leaves without an answer
 //! is the agent's own after half a minute. Overtaken by others, it tries again for as long as the need lasts, after ever
 //! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
-//! back, ending a hold; those need a leader.
+//! back, ending a hold, saying what a policy comes to on all hosts; those need a leader.
 //!
 //! Costs: nothing where a leader answers within the grace, and that it did is known for some seconds. Alone, a claim is one read of its pool and two writes, and the
-//! list of all pools once a minute. A change of standing is three lists and one write of the policy; of a host that may write
-//! its own slot only, one write where it has one, and two lists once in a while where it waits for one.
+//! list of all pools once a minute. A slot given back is one write of the policy; while it waits for one, two lists once in a
+//! while, the more hosts the more rarely.
 
 mod needs;
 
@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
-use policy::claim::{self, Answer, Asked, Enactment, NodeName, NodeUid, PolicyName, PoolName};
+use policy::claim::{self, Answer, Asked, Enactment, NodeUid, PolicyName, PoolName};
 use policy::pool::{Barred, Pool};
 use policy::rollout::{Part, Standing};
 
@@ -30,7 +30,7 @@ use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::lease;
 use crate::clock::now;
 use crate::controller::answers::{self, Landed, OfPool};
-use crate::controller::known::{EnactmentKnown, NodeKnown};
+use crate::controller::known::EnactmentKnown;
 use crate::controller::ledger::{self, Written};
 use crate::controller::policies::{self, By, Rolled};
 use crate::telemetry::say;
@@ -59,13 +59,11 @@ pub(super) struct Alone {
     namespace: String,
     lead: Option<(bool, Instant)>,
     needs: Needs,
-    /// What the rollouts were last told of this host.
+    /// How this host stood when its slots were last looked after.
     rolled: BTreeMap<PolicyName, (i64, Standing)>,
     ranges: Option<(BTreeMap<PoolName, Pool>, Instant)>,
     /// What was last read of how policies stand on all nodes.
     parts: BTreeMap<PolicyName, (Vec<Part>, Instant)>,
-    /// Whether this host may write no more of a rollout than its own slot.
-    own_slot_only: bool,
     /// Rights that are lacking, said once.
     lacks: BTreeSet<&'static str>,
 }
@@ -79,7 +77,6 @@ impl Alone {
             rolled: BTreeMap::new(),
             ranges: None,
             parts: BTreeMap::new(),
-            own_slot_only: false,
             lacks: BTreeSet::new(),
         }
     }
@@ -192,7 +189,7 @@ impl Agent {
             let has_slot = slots.is_some_and(|slots| slots.contains_key(self.name.as_str()));
             if standing == Standing::Pending && !has_slot {
                 needs.insert(Need::Slot { policy: one.name, generation });
-            } else if self.alone.rolled.get(&one.name) != Some(&(generation, standing)) {
+            } else if has_slot && self.alone.rolled.get(&one.name) != Some(&(generation, standing)) {
                 needs.insert(Need::Count { policy: one.name, generation, standing });
             }
         }
@@ -313,33 +310,22 @@ impl Agent {
         Ok(barred)
     }
 
-    /// Says how far a policy has come, and who may go on.
+    /// Takes or gives back this host's slot.
     async fn roll(&mut self, policy: &PolicyName) -> Result<Came, NodeError> {
         let Some(object) = self.objects.policies.get(policy.as_str()) else { return Ok(Came::Nothing) };
-        let forbidden = |error: &kube::Error| trouble(error) == Trouble::Forbidden;
-        let mut rolled = match self.alone.own_slot_only {
-            true => self.roll_own(&object, policy).await,
-            false => self.roll_out(&object, policy).await,
-        };
-        // Where a host may not speak for all, it takes and gives back its own slot: nothing is overrun.
-        if !self.alone.own_slot_only && rolled.as_ref().is_err_and(forbidden) {
-            self.alone.own_slot_only = true;
-            rolled = self.roll_own(&object, policy).await;
-        }
-        let rolled = match rolled {
-            Err(error) if forbidden(&error) => {
-                self.alone.lacks("list Nodes, enactments and states, and write a policy's status", &error);
-                return Ok(Came::Theirs);
-            }
-            rolled => rolled?,
-        };
-        Ok(match rolled {
-            Rolled::Same => Came::Nothing,
-            Rolled::Written(now) => {
+        Ok(match self.roll_own(&object, policy).await {
+            Ok(Rolled::Same) => Came::Nothing,
+            Ok(Rolled::Written(now)) => {
                 self.objects.policies.note(*now);
                 Came::Done
             }
-            Rolled::Overtaken => Came::Overtaken,
+            Ok(Rolled::Overtaken) => Came::Overtaken,
+            Err(error) if trouble(&error) == Trouble::Forbidden => {
+                self.alone
+                    .lacks("list Nodes and enactments, and write its slot into a policy's status", &error);
+                Came::Theirs
+            }
+            Err(error) => return Err(error.into()),
         })
     }
 
@@ -393,35 +379,5 @@ impl Agent {
         let (enactments, _) = api::list::all(&enactments, &labelled).await?;
         let known = enactments.into_iter().filter_map(|object| EnactmentKnown::of(&Arc::new(object)));
         Ok(known.filter(|known| known.claims.policy == *policy).collect())
-    }
-
-    /// How far a policy has come, on all nodes.
-    async fn roll_out(
-        &self,
-        object: &NodeNetworkConfigurationPolicy,
-        policy: &PolicyName,
-    ) -> Result<Rolled, kube::Error> {
-        let known = self.of_policy(policy).await?;
-        let states: Api<NodeNetworkState> = Api::all(self.client.clone());
-        let reporting = api::list::metadata(&states, &ListParams::default()).await?;
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let (nodes, _) = api::list::all(&nodes, &ListParams::default()).await?;
-        let nodes: BTreeMap<NodeName, NodeKnown> =
-            nodes.iter().map(|node| (NodeName::new(node.name_any()), NodeKnown::of(node))).collect();
-        let live = |name: &NodeName, uid: &NodeUid| nodes.get(name).is_some_and(|node| node.uid == *uid);
-        let with_agent: BTreeSet<NodeName> = reporting
-            .iter()
-            .filter_map(|metadata| records::read_owner(metadata).ok())
-            .filter(|(name, uid)| live(name, uid))
-            .map(|(name, _)| name)
-            .collect();
-        let matching = nodes
-            .iter()
-            .filter(|(name, node)| with_agent.contains(*name) && policies::selects(object, &node.labels))
-            .map(|(name, node)| (name.clone(), node.ready))
-            .collect();
-        let of_live = known.into_iter().filter(|known| live(&known.claims.node, &known.claims.node_uid));
-        let parts: Vec<Part> = of_live.map(|known| known.part).collect();
-        policies::write(&self.client, object, &matching, &parts, By::Leader).await
     }
 }

@@ -8,13 +8,14 @@ use policy::rollout::Standing;
 
 use crate::api::random;
 
-/// So long a leader has before anybody asks whether there is one; and up to as long again, so that not all ask at once.
-const GRACE: Duration = Duration::from_millis(200);
+/// So long a leader has before anybody asks whether there is one, at least and at most: in a crowd most are answered before
+/// they would ask.
+const GRACE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
 /// A claim that a leader leaves without an answer for so long is the agent's own.
 pub(super) const UNSERVED: Duration = Duration::from_secs(30);
-/// The first pause after others were quicker, and the longest: as long as hundreds take, one after the other. With less they
+/// The first pause after others were quicker, and the longest: as long as a thousand take, one after the other. With less they
 /// would keep the API server from serving any.
-const QUICK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(30));
+const QUICK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(120));
 /// The same of what depends on others, who will say so.
 const PATIENT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 
@@ -27,7 +28,7 @@ pub(super) enum Need {
     Room { policy: PolicyName, pool: PoolName, id: RequestId },
     /// A policy waits for a slot.
     Slot { policy: PolicyName, generation: i64 },
-    /// A policy stands otherwise here than when its rollout was last looked at.
+    /// A policy stands otherwise here than when its slot was last looked after.
     Count { policy: PolicyName, generation: i64, standing: Standing },
 }
 
@@ -73,7 +74,7 @@ impl Needs {
         let answered =
             over.filter(|(need, wait)| matches!(need, Need::Answer { .. }) && !wait.ours).count() > 0;
         self.0.retain(|need, _| needs.contains(need));
-        let grace = if nobody_leads { Duration::ZERO } else { GRACE + random::up_to(GRACE) };
+        let grace = if nobody_leads { Duration::ZERO } else { GRACE.0 + random::up_to(GRACE.1 - GRACE.0) };
         for need in needs {
             self.0.entry(need).or_insert(Wait { since: now, next: now + grace, tries: 0, ours: false });
         }

@@ -19,8 +19,8 @@ fn a_leader_has_a_moment_before_anybody_asks_for_one() {
     let now = Instant::now();
     let waiting = needs(&answer(), false, now);
     assert_eq!(waiting.due(now), None);
-    assert_eq!(waiting.due(now + 2 * GRACE), Some(answer()));
-    assert!(waiting.again(now).is_some_and(|wait| wait >= GRACE && wait <= 2 * GRACE));
+    assert_eq!(waiting.due(now + GRACE.1), Some(answer()));
+    assert!(waiting.again(now).is_some_and(|wait| wait >= GRACE.0 && wait <= GRACE.1));
     // Known to be alone, nobody waits for nobody.
     assert_eq!(needs(&answer(), true, now).due(now), Some(answer()));
 }
@@ -41,7 +41,7 @@ fn a_leader_s_need_is_a_leader_s_but_for_claims_that_it_leaves() {
 fn patience_ends_when_the_claim_is_our_own() {
     let now = Instant::now();
     let mut waiting = needs(&answer(), false, now);
-    let mut at = now + 2 * GRACE;
+    let mut at = now + GRACE.1;
     let mut asked = 0;
     while waiting.turn(&answer(), true, at) == Turn::Theirs {
         waiting.came(&answer(), &Came::Theirs, at);
@@ -49,7 +49,7 @@ fn patience_ends_when_the_claim_is_our_own() {
         asked += 1;
     }
     assert!(at <= now + UNSERVED);
-    assert_eq!(asked, 3, "after 0.4, 5.4 and 15.4 s");
+    assert_eq!(asked, 3, "after 1, 6 and 16 s");
 }
 
 /// Others may be quicker for ever: the pauses grow to a limit, and never stop.
