@@ -5,11 +5,11 @@
 //! says of each policy that selects this node, in name order. Decisions are theirs; here they are carried out.
 //!
 //! It writes only what is its own: its enactments and its NodeNetworkState, each write guarded by what was read. Where
-//! nobody leads it also answers its own claims and rolls its policies out (`alone`). Agents don't watch pools.
+//! nobody leads it also answers its own claims and takes its own slots (`alone`). Agents don't watch pools.
 //!
-//! Costs: at rest four watches and nothing else, no netlink message either. A claim: two writes of the enactment, one of
-//! the report, one read of the pool, two of the journal; a policy applied: three writes of its enactment's status, and one
-//! read of the controller's Lease.
+//! Costs: at rest four watches (one more for each enactment but the first), a list of its enactments when these end after five
+//! minutes, and nothing else, no netlink message either. A claim: two writes of the enactment, one of the report, one read of
+//! the pool, two of the journal; a policy applied: two more writes of its enactment's status.
 
 mod act;
 mod alone;

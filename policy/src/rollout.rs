@@ -1,8 +1,8 @@
 //! A policy's way over its nodes: who may be reconfigured now, when the rest is given up, and what it all comes to.
 //!
 //! A node being reconfigured, or left failing, is unavailable and has a *slot*; there are only so many. Slots are kept
-//! by node, so one that vanished gives its slot back. Called by the controller, and by an agent where there is none;
-//! both write what comes out by a guarded write, and so never give one slot more than there are.
+//! by node, so one that vanished gives its slot back. Called by the controller, and where there is none by an agent for its
+//! own slot; both write what comes out by a guarded write, and so never give one slot more than there are.
 //!
 //! Cost: O(n log n) in the policy's nodes. Nothing is kept between two calls.
 

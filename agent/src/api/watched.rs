@@ -216,6 +216,7 @@ where
                 None => match self.list().await {
                     Ok(listed) => {
                         version = Some(listed);
+                        self.failures.store(0, Ordering::SeqCst);
                         self.read.store(true, Ordering::SeqCst);
                         self.link.send_replace(Link::Current);
                         Ended::Normally

@@ -1,7 +1,7 @@
 //! A policy's status: how far it has come, and which nodes may be reconfigured now.
 //!
 //! `policy::rollout` decides; here its nodes are counted and the outcome is written, guarded by resourceVersion, where
-//! it says something new; agents use the same where nobody leads. Every agent is sent every write, so who only counts on waits
+//! it says something new; where nobody leads, hosts take and give back their own slots by the same. Every agent is sent every write, so who only counts on waits
 //! ([`PACE`]). Cost: at most one write per change of one of its enactments, and one a second where only counts change; none for
 //! time that passes.
 
@@ -35,14 +35,13 @@ impl Lead {
             self.written().remove(name);
             return Ok(());
         };
-        let next = status(&object, &nodes, &parts);
+        let Some(next) = status(&object, &nodes, &parts) else { return Ok(()) };
         let age = self.written().get(name).map_or(PACE, Instant::elapsed);
-        if age < PACE && next.is_some_and(|next| only_counts(&next, object.status.as_ref())) {
+        if age < PACE && only_counts(&next, object.status.as_ref()) {
             self.known.put_off(Work::of_policy(name.clone()), PACE - age);
             return Ok(());
         }
-        match write(&self.client, &object, &nodes, &parts, By::Leader).await? {
-            Rolled::Same => {}
+        match put(&self.client, &object, &next).await? {
             Rolled::Written(now) => {
                 self.written().insert(name.clone(), Instant::now());
                 self.known.fresh_policy(name, Some(*now));
@@ -89,43 +88,23 @@ pub(crate) fn selects(policy: &NodeNetworkConfigurationPolicy, labels: &BTreeMap
     policy.spec.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// What became of a look at a rollout.
+/// What became of a status.
 pub(crate) enum Rolled {
-    /// Nothing new to say.
-    Same,
     Written(Box<NodeNetworkConfigurationPolicy>),
     /// Somebody else wrote first, or it is gone.
     Overtaken,
 }
 
-/// Who writes.
-#[derive(Clone, Copy)]
-pub(crate) enum By<'a> {
-    /// All of it.
-    Leader,
-    /// A host that may take and give back its own slot only.
-    Host(&'a NodeName),
-}
-
-/// Writes how far a policy has come, guarded by what it was decided on. `nodes` and `parts` as [`roll`] has them.
-pub(crate) async fn write(
+/// Writes how far a policy has come, guarded by what it was decided on.
+pub(crate) async fn put(
     client: &Client,
     object: &NodeNetworkConfigurationPolicy,
-    nodes: &BTreeMap<NodeName, bool>,
-    parts: &[Part],
-    by: By<'_>,
+    status: &NodeNetworkConfigurationPolicyStatus,
 ) -> Result<Rolled, kube::Error> {
-    let status = match by {
-        By::Leader => status(object, nodes, parts),
-        By::Host(name) => own_slot(object, nodes, parts, name),
-    };
-    let Some(status) = status else {
-        return Ok(Rolled::Same);
-    };
     let api: Api<NodeNetworkConfigurationPolicy> = Api::all(client.clone());
     let patch = Patch::Merge(json!({
         "metadata": {"resourceVersion": object.resource_version(), "uid": object.uid()},
-        "status": whole(&status, object.status.as_ref()),
+        "status": whole(status, object.status.as_ref()),
     }));
     match api.patch_status(&object.name_any(), &PatchParams::default(), &patch).await {
         Ok(now) => {
@@ -147,7 +126,7 @@ struct Parts {
     parts: Vec<Part>,
 }
 
-/// The status to write, where it says something new.
+/// The status to write, where it says something new. `nodes` and `parts` as [`roll`] has them.
 fn status(
     object: &NodeNetworkConfigurationPolicy,
     nodes: &BTreeMap<NodeName, bool>,
@@ -188,9 +167,8 @@ fn only_counts(
 }
 
 /// The same, as far as it is one host's own slot. Others take theirs themselves, in whatever order they come.
-fn own_slot(
+pub(crate) fn own_slot(
     object: &NodeNetworkConfigurationPolicy,
-    nodes: &BTreeMap<NodeName, bool>,
     parts: &[Part],
     name: &NodeName,
 ) -> Option<NodeNetworkConfigurationPolicyStatus> {
@@ -206,7 +184,7 @@ fn own_slot(
                 if waits(part) { Part { standing: Standing::Waiting, ..part.clone() } } else { part.clone() }
             })
             .collect();
-    let rolled = status(object, nodes, &parts)?.unavailable_nodes;
+    let rolled = status(object, &BTreeMap::new(), &parts)?.unavailable_nodes;
     let mut slots = before.unavailable_nodes.clone();
     match rolled.get(name.as_str()) {
         Some(since) => slots.insert(name.to_string(), *since),
@@ -339,17 +317,15 @@ mod tests {
     #[test]
     fn a_host_takes_and_gives_back_its_own_slot_only() {
         let me = NodeName::new("c");
-        let nodes = BTreeMap::new();
         let all = |mine| [part("a", Standing::Pending), part("b", Standing::Progressing), part("c", mine)];
-        let taken = own_slot(&policy(&json!({"b": 1})), &nodes, &all(Standing::Pending), &me).unwrap();
+        let taken = own_slot(&policy(&json!({"b": 1})), &all(Standing::Pending), &me).unwrap();
         assert_eq!(taken.unavailable_nodes, BTreeMap::from([("b".to_owned(), 1), ("c".to_owned(), 1)]));
         assert_eq!(taken.unavailable_node_count_map, BTreeMap::from([("1".to_owned(), 2)]));
         assert_eq!(taken.conditions, []);
         assert_eq!(whole(&taken, None).get("conditions"), None);
-        let full = own_slot(&policy(&json!({"b": 1, "a": 1})), &nodes, &all(Standing::Pending), &me);
+        let full = own_slot(&policy(&json!({"b": 1, "a": 1})), &all(Standing::Pending), &me);
         assert_eq!(full, None);
-        let done =
-            own_slot(&policy(&json!({"b": 1, "c": 1})), &nodes, &all(Standing::Available), &me).unwrap();
+        let done = own_slot(&policy(&json!({"b": 1, "c": 1})), &all(Standing::Available), &me).unwrap();
         assert_eq!(done.unavailable_nodes, BTreeMap::from([("b".to_owned(), 1)]));
     }
 
@@ -361,7 +337,7 @@ mod tests {
         status.unavailable_node_count_map = BTreeMap::from([("1".to_owned(), 2)]);
         status.unavailable_node_count = Some(2);
         let waits = [part("c", Standing::Pending)];
-        let own = own_slot(&left, &BTreeMap::new(), &waits, &NodeName::new("c")).unwrap();
+        let own = own_slot(&left, &waits, &NodeName::new("c")).unwrap();
         let all = super::status(&left, &BTreeMap::new(), &[]).unwrap();
         for (next, counted) in [(own, json!({"1": 1})), (all, json!({"1": null}))] {
             let patch = whole(&next, left.status.as_ref());

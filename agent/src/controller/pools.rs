@@ -21,7 +21,7 @@ use super::answers::{self, Landed, OfPool};
 use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::Reading;
-use super::{Lead, condition, told};
+use super::{AGAIN, Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::{list, random};
 use crate::clock::now;
@@ -491,7 +491,14 @@ impl Lead {
         let mut failed = None;
         for landed in answers::write(&self.client, owed, object_of).await {
             match landed {
-                Landed::Done(now) | Landed::Dropped(Some(now)) => self.known.fresh_enactment(*now),
+                Landed::Done(now) => self.known.fresh_enactment(*now),
+                // It may still ask the same.
+                Landed::Dropped(Some(now)) => {
+                    self.known.fresh_enactment(*now);
+                    for of in owed {
+                        self.known.put_off(Work::of_pool(of.name.clone()), AGAIN);
+                    }
+                }
                 Landed::Dropped(None) => {}
                 Landed::Refused(enactment, why) => {
                     say(&format!("enactment {enactment}: its answer is refused: {}", words(&why)));

@@ -69,7 +69,7 @@ impl Reading {
             match records::enactment::read(&object) {
                 Ok(claims) => reading.enactments.push(claims),
                 // Without claims there is nothing of ours in it: kubernetes-nmstate's, say.
-                Err(_) if object.status.as_ref().is_none_or(|status| status.ippool.is_empty()) => {}
+                Err(_) if !records::enactment::has_claims(&object) => {}
                 Err(why) => reading
                     .unreadable
                     .push(format!("NodeNetworkConfigurationEnactment {}: {why}", object.name_any())),

@@ -228,13 +228,13 @@ impl Agent {
             Ok(made) => self.objects.enactments.note(made),
             // Made by us before, or by a namesake: the next look tells.
             Err(error) if trouble(&error) == Trouble::Exists => {
-                if self.reread(policy).await? == Whose::Another {
-                    let name = self.enactment_name(policy);
-                    self.leave_alone(
-                        policy,
-                        &format!("policy {policy}: enactment {name} is another node's: rename the policy, or the node"),
-                    );
-                }
+                let name = self.enactment_name(policy);
+                let why = match self.reread(policy).await? {
+                    Whose::Ours | Whose::Nobodys => return Ok(()),
+                    Whose::Another => "is another node's: rename the policy, or the node".to_owned(),
+                    Whose::Unreadable(why) => format!("can't be read: {why}; mend or delete it"),
+                };
+                self.leave_alone(policy, &format!("policy {policy}: enactment {name} {why}"));
             }
             Err(error) => return Err(error.into()),
         }
@@ -361,12 +361,18 @@ impl Agent {
             return Ok(Whose::Nobodys);
         };
         // Both names may contain dots: whose it is, is not said by its own.
-        if !records::enactment::read(&now).is_ok_and(|claims| claims.node == self.name) {
-            self.objects.enactments.forget(&name);
-            return Ok(Whose::Another);
+        let whose = match records::enactment::read(&now) {
+            Ok(claims) if claims.node == self.name => Whose::Ours,
+            Err(why) if records::read_owner(&now.metadata).is_ok_and(|(node, _)| node == self.name) => {
+                Whose::Unreadable(why.to_string())
+            }
+            Ok(_) | Err(_) => Whose::Another,
+        };
+        match whose {
+            Whose::Ours => self.objects.enactments.note(now),
+            _ => self.objects.enactments.forget(&name),
         }
-        self.objects.enactments.note(now);
-        Ok(Whose::Ours)
+        Ok(whose)
     }
 
     async fn drop_enactment(&self, policy: &PolicyName, uid: &NodeUid) -> Result<(), NodeError> {
@@ -400,10 +406,12 @@ impl Agent {
 }
 
 /// Whose an enactment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
     Ours,
     Another,
+    /// Ours by its owner, and not what Berth writes: why.
+    Unreadable(String),
     Nobodys,
 }
 

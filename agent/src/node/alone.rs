@@ -1,4 +1,4 @@
-//! Where nobody leads: an agent answers its own claims, and moves its own policies' rollouts on.
+//! Where nobody leads: an agent answers its own claims, and takes and gives back its own slots.
 //!
 //! What a leader would do and has not done is a [`Need`]. After a moment's grace the Lease is read; if nobody has it the
 //! agent does it itself, by the leader's own code and under the same guards. A claim that a leader leaves without an answer
@@ -6,9 +6,9 @@
 //! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
 //! back, ending a hold, saying what a policy comes to on all hosts; those need a leader.
 //!
-//! Costs: nothing where a leader answers within the grace, and that it did is known for some seconds. Alone, a claim is one read of its pool and two writes, and the
-//! list of all pools once a minute. A slot given back is one write of the policy; while it waits for one, two lists once in a
-//! while, the more hosts the more rarely.
+//! Costs: nothing where a leader answers within the grace, and that it did is known for some seconds. Alone, a claim is one
+//! read of its pool and two writes, and the list of all pools once a minute. A slot given back is one write of the policy;
+//! while it waits for one, two lists once in a while, the more hosts the more rarely.
 
 mod needs;
 
@@ -32,7 +32,7 @@ use crate::clock::now;
 use crate::controller::answers::{self, Landed, OfPool};
 use crate::controller::known::EnactmentKnown;
 use crate::controller::ledger::{self, Written};
-use crate::controller::policies::{self, By, Rolled};
+use crate::controller::policies::{self, Rolled};
 use crate::telemetry::say;
 use crate::{api, records};
 use needs::{Came, Need, Needs, Turn};
@@ -147,7 +147,7 @@ impl Agent {
             },
         };
         if let Need::Count { policy, generation, standing } = &need
-            && !matches!(came, Came::Overtaken)
+            && matches!(came, Came::Done | Came::Nothing)
         {
             self.alone.rolled.insert(policy.clone(), (*generation, *standing));
         }
@@ -314,12 +314,12 @@ impl Agent {
     async fn roll(&mut self, policy: &PolicyName) -> Result<Came, NodeError> {
         let Some(object) = self.objects.policies.get(policy.as_str()) else { return Ok(Came::Nothing) };
         Ok(match self.roll_own(&object, policy).await {
-            Ok(Rolled::Same) => Came::Nothing,
-            Ok(Rolled::Written(now)) => {
+            Ok(None) => Came::Nothing,
+            Ok(Some(Rolled::Written(now))) => {
                 self.objects.policies.note(*now);
                 Came::Done
             }
-            Ok(Rolled::Overtaken) => Came::Overtaken,
+            Ok(Some(Rolled::Overtaken)) => Came::Overtaken,
             Err(error) if trouble(&error) == Trouble::Forbidden => {
                 self.alone
                     .lacks("list Nodes and enactments, and write its slot into a policy's status", &error);
@@ -335,19 +335,22 @@ impl Agent {
         &mut self,
         object: &NodeNetworkConfigurationPolicy,
         policy: &PolicyName,
-    ) -> Result<Rolled, kube::Error> {
+    ) -> Result<Option<Rolled>, kube::Error> {
         let own = self.objects.enactments.get(&self.enactment_name(policy));
-        let Some(own) = own.and_then(|own| EnactmentKnown::of(&own)) else { return Ok(Rolled::Same) };
+        let Some(own) = own.and_then(|own| EnactmentKnown::of(&own)) else { return Ok(None) };
         let slots = object.status.as_ref().map(|status| &status.unavailable_nodes);
         let has_slot = slots.is_some_and(|slots| slots.contains_key(self.name.as_str()));
         let mut parts = match (has_slot, own.part.standing) {
             (true, _) => Vec::new(),
             (false, Standing::Pending) => self.parts(policy).await?,
-            (false, _) => return Ok(Rolled::Same),
+            (false, _) => return Ok(None),
         };
         parts.retain(|part| part.node != self.name);
         parts.push(own.part);
-        policies::write(&self.client, object, &BTreeMap::new(), &parts, By::Host(&self.name)).await
+        match policies::own_slot(object, &parts, &self.name) {
+            None => Ok(None),
+            Some(status) => policies::put(&self.client, object, &status).await.map(Some),
+        }
     }
 
     /// How a policy stands on every node, as it was read not long ago: the more there are, the longer that is.

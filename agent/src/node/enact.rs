@@ -55,10 +55,17 @@ pub(super) struct Tried {
     repaired_at: Option<Time>,
     /// What was last looked at and needed nothing, or nothing before then.
     rested: Option<(Print, Option<Time>)>,
-    /// Since when this process sees it ask, and say nothing of it.
+    /// When this process first looked at its enactment.
     asks_since: Option<Time>,
     /// The API refuses what is to be said of it: left alone until then. What it holds it keeps.
     refused_until: Option<Instant>,
+}
+
+impl Tried {
+    /// Is it left alone for now?
+    fn rests(&self) -> bool {
+        self.refused_until.is_some_and(|until| until > Instant::now())
+    }
 }
 
 /// What a look depends on.
@@ -103,8 +110,7 @@ impl Agent {
             if self.stopping.load(std::sync::atomic::Ordering::SeqCst) {
                 break;
             }
-            let rests = self.tried.get(&one.name).and_then(|tried| tried.refused_until);
-            if rests.is_some_and(|until| until > Instant::now()) {
+            if self.tried.get(&one.name).is_some_and(Tried::rests) {
                 until = [until, Some(steady() + REFUSED)].into_iter().flatten().min();
                 continue;
             }
@@ -319,8 +325,7 @@ impl Agent {
 
     fn view(&self, one: &Selected, outlook: &Outlook, tried: &Tried) -> View {
         let generation = one.object.metadata.generation.unwrap_or_default();
-        let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
-        let said = status.filter(|status| status.policy_uid == one.object.uid()).map(|status| Said {
+        let said = status_of(one).filter(|status| status.policy_uid == one.object.uid()).map(|status| Said {
             generation: status.policy_generation.unwrap_or_default(),
             standing: records::standing::read(&status.conditions),
             message: records::standing::message(&status.conditions).to_owned(),
@@ -332,7 +337,10 @@ impl Agent {
             generation,
             prospect: outlook.prospect.clone(),
             said,
-            asks_since: tried.asks_since,
+            // Who has said something, of whatever, says what is so now.
+            asks_since: tried
+                .asks_since
+                .filter(|_| status_of(one).is_none_or(|status| status.conditions.is_empty())),
             slot: policy.and_then(|status| status.unavailable_nodes.get(self.name.as_str()).copied()),
             aborted: policy.and_then(|status| status.aborted_generation),
             retry_at: tried.retry_at.filter(|_| same),
@@ -371,20 +379,34 @@ impl Agent {
         };
         let tried = self.tried.get(policy).cloned().unwrap_or_default();
         let outlook = self.outlook(&one);
-        let (standing, message) = match next(&self.view(&one, &outlook, &tried)) {
+        let view = self.view(&one, &outlook, &tried);
+        let (standing, message) = match next(&view) {
+            _ if tried.rests() => return self.replace_status(policy, vec![held]).await,
             Next::Say { standing, message } => (standing, message),
-            Next::Apply { repair: false } => (Standing::Progressing, String::new()),
-            Next::Apply { repair: true } | Next::Rest { .. } => {
+            // One that is tried again stands as it stands until then.
+            Next::Apply { repair: false } if !view.says(Standing::Retrying) => {
+                (Standing::Progressing, String::new())
+            }
+            Next::Apply { .. } | Next::Rest { .. } => {
                 return self.replace_status(policy, vec![held]).await;
             }
         };
         if standing == Standing::Available {
             self.remember(&one, &outlook)?;
         }
-        let mut words = self.words(&one, &outlook, standing, &message, None);
-        words.fields.push(held);
-        self.telling.standing(&one, standing, &message);
-        self.write_words(&one, standing, words).await
+        let mut said = self.words(&one, &outlook, standing, &message, None);
+        said.fields.push(held.clone());
+        match self.write_words(&one, standing, said).await {
+            // What the API will not have of a policy is no reason not to say what is held.
+            Err(NodeError::Api(error @ kube::Error::Api(_))) => {
+                self.unwanted(&one, &words(&error));
+                self.replace_status(policy, vec![held]).await
+            }
+            written => {
+                self.telling.standing(&one, standing, &message);
+                written
+            }
+        }
     }
 
     async fn write_words(&self, one: &Selected, standing: Standing, words: Words) -> Result<bool, NodeError> {
@@ -537,6 +559,11 @@ impl Agent {
         self.woken.kernel();
         done
     }
+}
+
+/// What the enactment says by now.
+fn status_of(one: &Selected) -> Option<&crds::NodeNetworkConfigurationEnactmentStatus> {
+    one.enactment.as_ref()?.status.as_ref()
 }
 
 /// The fields of an enactment's status that say where a policy stands.

@@ -3,9 +3,8 @@
 //! The agent writes requests, whoever serves claims writes grants and refusals; each has its own function, and
 //! [`claims`] does all of an enactment. A slot that says nothing is no slot.
 //!
-//! An object is made without a status, so the first requests go with its creation in an annotation: one write asks, and
-//! there is no enactment that has not asked yet. The annotation counts as long as there is no status; whoever writes
-//! the first one begins it with them.
+//! An object is made without a status, so what is asked for by then goes with its creation in an annotation: one write asks.
+//! The annotation counts as long as there is no status; whoever writes the first one begins it with them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,16 +12,21 @@ use std::collections::BTreeMap;
 use crds::NodeNetworkConfigurationEnactment as Object;
 use crds::enactment::{self as api, PoolClaims};
 use crds::names::{self, annotation, finalizer, label};
+use crds::{Kind, Violation, schema};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use policy::claim::{
     CaptureName, Enactment, Grant, NodeName, NodeUid, PolicyName, PoolName, Refusal, RefusalReason, Request,
     RequestId, Slot, SlotKey,
 };
 use policy::pool::Pool;
+use serde_json::{Map, Value};
 
 use super::{
     RecordError, RecordErrors, Wrong, lease, read_ip, read_owner, read_time, read_uid, write_ip, write_owner,
 };
+
+/// Where the schema has what a request is.
+const REQUEST: &str = "status.ippool{}.requests{}";
 
 type Slots = BTreeMap<SlotKey, Slot>;
 /// By pool and capture.
@@ -66,9 +70,32 @@ pub fn pools(object: &Object) -> Result<Cow<'_, BTreeMap<String, PoolClaims>>, R
     let Some(asked) = asked else { return Ok(Cow::default()) };
     let path = format!("metadata.annotations.{}", annotation::REQUESTS);
     let wanted = "requests by pool and capture, as JSON";
-    let asked: Asked = serde_json::from_str(asked).map_err(|_| RecordError::Shape { path, wanted })?;
+    let shape = |_| RecordError::Shape { path: path.clone(), wanted };
+    let value: Value = serde_json::from_str(asked).map_err(shape)?;
+    // No schema has looked at it yet, as it does at a status.
+    let schema =
+        schema::place::schema_at(&Kind::NodeNetworkConfigurationEnactment.definition().schema, REQUEST);
+    let requests = value.as_object().into_iter().flat_map(Map::values).filter_map(Value::as_object);
+    for request in requests.flat_map(Map::values) {
+        let found = schema.map(|schema| schema::check(schema, request, None)).unwrap_or_default();
+        if let Some(violation) = found.into_iter().next() {
+            let path = format!("{path}: {}", violation.path);
+            return Err(RecordError::Refused(Violation { path, ..violation }));
+        }
+    }
+    let asked: Asked = serde_json::from_value(value).map_err(shape)?;
     let claims = |requests| PoolClaims { requests, ..PoolClaims::default() };
     Ok(Cow::Owned(asked.into_iter().map(|(pool, requests)| (pool, claims(requests))).collect()))
+}
+
+/// Is there anything of ours in it, readable or not? In kubernetes-nmstate's there isn't.
+pub fn has_claims(object: &Object) -> bool {
+    match &object.status {
+        Some(status) => !status.ippool.is_empty(),
+        None => {
+            object.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(annotation::REQUESTS))
+        }
+    }
 }
 
 /// The annotation that an enactment is made with to ask for these.

@@ -1,4 +1,4 @@
-//! Hosts without a controller: they serve themselves, and lead their own rollouts.
+//! Hosts without a controller: they serve themselves, and take and give back their own slots.
 
 use std::collections::BTreeSet;
 

@@ -46,9 +46,13 @@ pub(crate) async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic(on: On
     let (client, writes) = doubles::recorded(field.client_for(&host).await);
     field.start_with(&mut host, client);
     let looks = || ["-d link show", "addr show", "route show table all"].map(|line| host.ip(line));
-    // What the kernel does by itself is over when nobody else has its link-local addresses.
+    // What the kernel does by itself is over when both ends have link-local addresses that nobody else has.
+    let is_settled = || {
+        let addresses = host.ip("addr show");
+        addresses.matches("inet6 fe80:").count() == 2 && !addresses.contains("tentative")
+    };
     let settled = async {
-        while host.ip("addr show").contains("tentative") {
+        while !is_settled() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

@@ -223,9 +223,10 @@ impl Host {
                 None => {}
             }
         }
-        // After the rest, so that what the claims of a policy have to say goes out in one write; and first what is asked.
-        let asks = writes.iter().position(|action| !says_held(action)).unwrap_or_default();
-        if let Some(write) = writes.into_iter().nth(asks) {
+        // After the rest, so that what the claims of a policy have to say goes out in one write; what is held before what is
+        // asked, which may be refused.
+        let held = writes.iter().position(says_held).unwrap_or_default();
+        if let Some(write) = writes.into_iter().nth(held) {
             return (Some(write), None);
         }
         // Not before the rest, so that one pool on hold keeps no other claim waiting; by the clock, so that each has its turn.

@@ -99,6 +99,11 @@ impl Needs {
 
     /// Takes in what came of it: what still lasts is looked after again later.
     pub(super) fn came(&mut self, need: &Need, came: &Came, now: Instant) {
+        // All of this host's requests to a pool are answered at once.
+        if let (Need::Answer { pool: served, .. }, Came::Done) = (need, came) {
+            let same = |need: &Need| matches!(need, Need::Answer { pool, .. } if pool == served);
+            self.0.iter_mut().filter(|(need, _)| same(need)).for_each(|(_, wait)| wait.ours = true);
+        }
         let Some(wait) = self.0.get_mut(need) else { return };
         let (first, longest) = match came {
             Came::Done | Came::Overtaken => QUICK,
@@ -106,7 +111,6 @@ impl Needs {
         };
         let pause = first.saturating_mul(1 << wait.tries.min(16)).min(longest);
         wait.tries += 1;
-        wait.ours |= *came == Came::Done;
         // What a leader owes is looked after no later than it may be taken from it.
         let pause = match (came, wait.since + UNSERVED) {
             (Came::Theirs, at) if at > now => pause.min(at - now),

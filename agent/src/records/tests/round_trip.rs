@@ -168,3 +168,28 @@ fn whose_an_address_is_stands_beside_it() {
     ]);
     assert_eq!(written, expected);
 }
+
+/// What no schema has looked at is held to the schema where it is read.
+#[test]
+fn requests_in_an_annotation_are_what_a_status_could_have() {
+    let made = |request: Value| {
+        let made = records::enactment::metadata(&"n".into(), &"u".into(), &"p".into()).expect("metadata");
+        let asked = json!({"pool": {"capture": request}}).to_string();
+        let annotations = Some([(crds::names::annotation::REQUESTS.to_owned(), asked)].into());
+        let metadata = ObjectMeta { uid: Some("e".to_owned()), annotations, ..made };
+        NodeNetworkConfigurationEnactment { metadata, ..Default::default() }
+    };
+    let good = made(json!({"id": "r", "want": true}));
+    assert_eq!(records::enactment::read(&good).expect("claims").slots.len(), 1);
+    for (request, words) in [
+        (json!({"id": "r".repeat(65), "want": true}), "at most 64"),
+        (json!({"id": "", "want": true}), "id"),
+        (json!({"id": "r"}), "want"),
+        (json!({"id": "r", "want": "yes"}), "want"),
+    ] {
+        let object = made(request);
+        let wrong = records::enactment::read(&object).expect_err("it is no request").to_string();
+        assert!(wrong.contains("nmstate.io/requests") && wrong.contains(words), "{wrong}");
+        assert!(records::enactment::has_claims(&object), "what can't be read may still count");
+    }
+}

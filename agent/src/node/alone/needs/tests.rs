@@ -86,4 +86,9 @@ fn whoever_answers_leads() {
     let mut alone = needs(&answer(), true, now);
     alone.came(&answer(), &Came::Done, now);
     assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
+    // … and to another request of the same pool with it.
+    let other = Need::Answer { policy: "two".into(), pool: "traffic-1".into(), id: "id-2".into() };
+    alone.are([answer(), other].into(), true, now);
+    alone.came(&answer(), &Came::Done, now);
+    assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
 }
