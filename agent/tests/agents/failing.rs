@@ -44,7 +44,7 @@ pub(crate) async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic(on: On
     let mut host = field.machine("node01", 1);
     field.make_node("node01", "True").await;
     let (client, writes) = doubles::recorded(field.client_for(&host).await);
-    field.start_with(&mut host, client);
+    field.start_with(&mut host, &client);
     let looks = || ["-d link show", "addr show", "route show table all"].map(|line| host.ip(line));
     // What the kernel does by itself is over when both ends have link-local addresses that nobody else has.
     let is_settled = || {

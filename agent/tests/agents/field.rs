@@ -274,7 +274,7 @@ impl Field {
 
     pub(crate) async fn start(&self, host: &mut Host) {
         let client = self.client_for(host).await;
-        self.start_with(host, client);
+        self.start_with(host, &client);
     }
 
     /// The API as this host's agent has it. Where there is a kubelet, that has registered the Node by now.
@@ -286,12 +286,12 @@ impl Field {
     }
 
     /// An agent that speaks to this API.
-    pub(crate) fn start_with(&self, host: &mut Host, client: Client) {
+    pub(crate) fn start_with(&self, host: &mut Host, client: &Client) {
         let mut settings = host.settings();
         if matches!(self.on, On::Real(_)) {
             settings.register = None;
         }
-        let mut agent = open(&client, &settings);
+        let mut agent = open(client, &settings);
         let stop = agent.stop();
         let task = tokio::spawn(async move { agent.run().await.expect("it works") });
         host.agent = Some((Box::new(stop), task));

@@ -53,7 +53,7 @@ pub(crate) async fn r25_an_agent_writes_what_is_its_own(on: On) {
     let mut host = field.machine("node01", 1);
     field.make_node("node01", "True").await;
     let (client, writes) = doubles::recorded(field.client_for(&host).await);
-    field.start_with(&mut host, client);
+    field.start_with(&mut host, &client);
     field.policy("one", one_address("traffic-1")).await;
     for host in [&host, &other] {
         field.until_standing(host, "one", "Available").await;

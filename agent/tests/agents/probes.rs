@@ -67,7 +67,7 @@ pub(crate) async fn a_change_that_loses_the_api_is_undone(on: On) {
     let mut host = field.host("node01", 1).await;
     host.stop().await;
     let client = doubles::lost_with(field.client_for(&host).await, &host, "eth0", "198.51.100.5");
-    field.start_with(&mut host, client);
+    field.start_with(&mut host, &client);
     field.policy("lost", moves_away("198.51.100.5")).await;
     field
         .until_enactment(&host, "lost", "failing for the API", |own| {
@@ -85,7 +85,7 @@ pub(crate) async fn the_api_is_asked_from_the_agents_own_network(on: On) {
     host.stop().await;
     let place = listener.local_addr().expect("a port");
     let client = doubles::connects_with(field.client_for(&host).await, &host, "eth0", "198.51.100.5", place);
-    field.start_with(&mut host, client);
+    field.start_with(&mut host, &client);
     field.policy("kept", moves_away("198.51.100.5")).await;
     field.until_standing(&host, "kept", "Available").await;
     assert_eq!(host.addresses("eth0"), ["198.51.100.5/24"]);

@@ -70,7 +70,7 @@ pub(crate) async fn r27_r111_a_start_without_the_api_is_from_the_journal(on: On)
     let before = host.addresses("eth0");
     host.stop().await;
     host.ip(&format!("addr del {} dev eth0", before[0]));
-    field.start_with(&mut host, dead());
+    field.start_with(&mut host, &dead());
     host.wait_until("as it was", || host.addresses("eth0") == before).await;
     // And kept so.
     host.ip(&format!("addr del {} dev eth0", before[0]));
@@ -100,7 +100,7 @@ pub(crate) async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_f
     // Started anew without the API: it keeps what is no address of a pool, and of those it has none.
     first.stop().await;
     first.ip("link set eth0 mtu 1400");
-    field.start_with(&mut first, dead());
+    field.start_with(&mut first, &dead());
     first.wait_until("looked after", || first.ip("link show eth0").contains("mtu 1300")).await;
     first.stop().await;
     assert!(first.addresses("eth0").is_empty());
@@ -117,7 +117,7 @@ pub(crate) async fn what_cannot_be_read_is_not_gone(on: On) {
     for kind in ["policies", "enactments", "networkstates"] {
         host.stop().await;
         let client = doubles::without(field.client_for(&host).await, kind);
-        field.start_with(&mut host, client);
+        field.start_with(&mut host, &client);
         // It works, as far as it can.
         host.ip(&format!("addr del {} dev eth0", before[0]));
         host.wait_until("put back", || host.addresses("eth0") == before).await;
@@ -141,7 +141,7 @@ pub(crate) async fn r27_an_api_that_does_not_answer_holds_no_repair_up(on: On) {
     host.stop().await;
     let hangs = Arc::new(AtomicBool::new(false));
     let client = doubles::silent(field.client_for(&host).await, hangs.clone());
-    field.start_with(&mut host, client);
+    field.start_with(&mut host, &client);
     field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
     field.policy("one", one_address("traffic-1")).await;
     field.until_standing(&host, "one", "Available").await;
@@ -168,7 +168,7 @@ pub(crate) async fn r27_an_api_that_takes_no_writes_keeps_no_address_off(on: On)
     host.ip("-4 addr flush dev eth0");
     let full = Arc::new(AtomicBool::new(true));
     let client = doubles::unwritable(field.client_for(&host).await, full.clone());
-    field.start_with(&mut host, client);
+    field.start_with(&mut host, &client);
     host.wait_until("as it was", || host.addresses("eth0") == had).await;
     host.ip("-4 addr flush dev eth0");
     host.wait_until("put back", || host.addresses("eth0") == had).await;

@@ -63,7 +63,7 @@ async fn given_is_used(real: &'static Cluster) {
 /// Its agent is overtaken, too.
 async fn start(field: &Field, host: &mut Host) {
     let client = doubles::overtaken(field.client_for(host).await, field.client());
-    field.start_with(host, client);
+    field.start_with(host, &client);
 }
 
 /// The agent puts back what is changed, twice, and the pool runs out, twice: an Event each, and the same again.
