@@ -138,6 +138,7 @@ suite! {
             a_second_agent_for_one_host_refuses;
         rollout:
             a_policy_counts_its_nodes
+            as_many_hosts_as_allowed_are_at_work
             what_cannot_be_applied_is_retried_and_the_rest_gives_up
             policies_are_applied_in_the_order_of_their_names;
         story:

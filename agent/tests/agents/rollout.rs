@@ -1,10 +1,20 @@
 //! A policy on its way over its nodes, as its conditions tell it.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use futures_util::StreamExt;
+use kube::Client;
+use kube::api::{Api, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 
 use crate::field::{Field, Host};
 use crate::on::On;
 use crate::told::{POLICY, told_that};
+
+/// What takes so long never comes.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Of the conditions that are True: type, reason and message.
 fn holds(object: &Value) -> Vec<[&str; 3]> {
@@ -120,6 +130,79 @@ pub(crate) async fn what_cannot_be_applied_is_retried_and_the_rest_gives_up(on: 
         field.until_standing(host, "refused", "Available").await;
         assert_eq!(host.addresses("eth0"), ["198.51.100.6/24"]);
     }
+}
+
+/// How many hosts had a slot of policy `one`, and how many were at work on it, in the end and at the most.
+#[derive(Default)]
+struct AtWork {
+    slots: usize,
+    hosts: BTreeSet<String>,
+    most_slots: usize,
+    most_hosts: usize,
+}
+
+/// Follows policy `one` and its enactments, change by change, until it is Available.
+async fn follow(client: Client) -> AtWork {
+    let params = WatchParams::default();
+    let policies: Api<NodeNetworkConfigurationPolicy> = Api::all(client.clone());
+    let enactments: Api<NodeNetworkConfigurationEnactment> = Api::all(client);
+    let mut policies = Box::pin(policies.watch(&params, "0").await.expect("a watch"));
+    let mut enactments = Box::pin(enactments.watch(&params, "0").await.expect("a watch"));
+    let mut seen = AtWork::default();
+    loop {
+        tokio::select! {
+            Some(event) = policies.next() => {
+                let Ok(WatchEvent::Added(policy) | WatchEvent::Modified(policy)) = event else { continue };
+                let status = policy.status.unwrap_or_default();
+                seen.slots = status.unavailable_nodes.len();
+                seen.most_slots = seen.most_slots.max(seen.slots);
+                if status.conditions.iter().any(|one| one.type_ == "Available" && one.status == "True") {
+                    return seen;
+                }
+            }
+            Some(event) = enactments.next() => {
+                let Ok(WatchEvent::Added(own) | WatchEvent::Modified(own)) = event else { continue };
+                let name = own.metadata.name.clone().unwrap_or_default();
+                let conditions = own.status.unwrap_or_default().conditions;
+                match conditions.iter().any(|one| one.type_ == "Progressing" && one.status == "True") {
+                    true => seen.hosts.insert(name),
+                    false => seen.hosts.remove(&name),
+                };
+                seen.most_hosts = seen.most_hosts.max(seen.hosts.len());
+            }
+        }
+    }
+}
+
+/// Never more hosts at work than the policy allows; and one that is no more, slot and all, keeps nobody from it.
+pub(crate) async fn as_many_hosts_as_allowed_are_at_work(on: On) {
+    let field = Field::new(on).await;
+    let mut hosts = Vec::new();
+    for number in 1..=5 {
+        let host = field.host(&format!("node{number:02}"), 1).await;
+        field.until_state(&host, "reported", |state| state["status"]["currentState"].is_object()).await;
+        hosts.push(host);
+    }
+    field.pool("traffic-1", json!({"range": {"cidr": crate::SEEDS}})).await;
+    let mut policy = crate::field::one_address("traffic-1");
+    policy["maxUnavailable"] = json!(2);
+    policy["nodeSelector"] = json!({"in": "yes"});
+    field.policy("one", policy).await;
+    says(&field, "one", ["Ignored", "NoMatchingNode", "Policy does not match any node"]).await;
+    let api: Api<NodeNetworkConfigurationPolicy> = Api::all(field.client());
+    let left = json!({"status": {"unavailableNodes": {"gone-1": 1, "gone-2": 1}, "unavailableNodeCountMap": {"1": 2}}});
+    api.patch_status("one", &PatchParams::default(), &Patch::Merge(left)).await.expect("slots of no node");
+    let followed = tokio::spawn(follow(field.client()));
+    for host in &hosts {
+        field.label(host, "in", "yes").await;
+    }
+    for host in &hosts {
+        field.until_standing(host, "one", "Available").await;
+    }
+    let seen = tokio::time::timeout(PATIENCE, followed).await.expect("it is Available").expect("a count");
+    assert_eq!((seen.slots, seen.hosts.len()), (0, 0), "all are given back");
+    assert!((1..=2).contains(&seen.most_slots), "{} slots at once", seen.most_slots);
+    assert!((1..=2).contains(&seen.most_hosts), "{} hosts at once", seen.most_hosts);
 }
 
 /// One after the other, by name, in whatever order they were made.

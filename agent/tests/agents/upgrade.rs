@@ -58,6 +58,12 @@ async fn taken_over(real: &'static Cluster) {
     reported(&field, &host, &state).await;
     field.until_no_enactment(&host, "gone").await;
     pooled(&field, &host).await;
+    let pools = real.plane.run_kubectl(&["get", "nip"]);
+    let columns: Vec<Vec<&str>> = pools.lines().map(|line| line.split_whitespace().collect()).collect();
+    let head = ["NAME", "CIDR", "CAPACITY", "ALLOCATED", "AVAILABLE", "STATUS", "REASON", "AGE"];
+    assert_eq!(columns[0], head);
+    assert_eq!(columns[1][..3], ["traffic-1", SEEDS, "254"], "{pools}");
+    assert_eq!(columns[1][5], "True", "{pools}");
 }
 
 fn has_mtu(host: &Host, card: &str, mtu: u32) -> bool {
