@@ -1,7 +1,9 @@
 //! What RBAC gives, and what it must never; and a token that is of no node.
 
 use api_tests::RUNTIME;
-use api_tests::server::paths::{ENACTMENTS, EVENTS, POLICIES, POOLS, STATES, event, policy, pool, status};
+use api_tests::server::paths::{
+    ENACTMENTS, EVENTS, POLICIES, POOLS, STATES, enactment, event, policy, pool, status,
+};
 use api_tests::server::{JSON_PATCH, Server};
 use hyper::Method;
 use serde_json::{Value, json};
@@ -28,10 +30,13 @@ fn a_token_without_a_node_writes_nothing() {
         ground.admin.post(POLICIES, &policy("unbound")).await.created();
         let conditions = json!([{"op": "add", "path": "/status/conditions", "value": []}]);
         let theirs = |kind: &str| table::theirs(kind, &ground.uids);
-        let (post, patch) = (Method::POST, Method::PATCH);
+        ground.admin.post(ENACTMENTS, &enactment("node02.unbound")).await.created();
+        let there = format!("{ENACTMENTS}/node02.unbound");
+        let (post, patch, delete) = (Method::POST, Method::PATCH, Method::DELETE);
         for (method, path, content, body) in [
             (&post, ENACTMENTS.to_owned(), "application/json", theirs(ENACTMENTS)),
             (&post, STATES.to_owned(), "application/json", theirs(STATES)),
+            (&delete, there.clone(), "application/json", Value::Null),
             (&post, EVENTS.to_owned(), "application/json", event("unbound", HOST)),
             (&patch, status(POOLS, "unbound"), JSON_PATCH, conditions.clone()),
             (&patch, status(POLICIES, "unbound"), JSON_PATCH, conditions),
@@ -41,6 +46,7 @@ fn a_token_without_a_node_writes_nothing() {
             assert!(message.ends_with(told), "{path}: {message}");
         }
         unbound.server.get(POOLS).await.ok();
+        ground.admin.get(&there).await.ok();
     });
 }
 
