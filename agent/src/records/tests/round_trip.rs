@@ -169,7 +169,7 @@ fn whose_an_address_is_stands_beside_it() {
     assert_eq!(written, expected);
 }
 
-/// What no schema has looked at is held to the schema where it is read.
+/// What no schema has looked at is held to its bounds where it is read.
 #[test]
 fn requests_in_an_annotation_are_what_a_status_could_have() {
     let made = |request: Value| {
@@ -183,9 +183,13 @@ fn requests_in_an_annotation_are_what_a_status_could_have() {
     assert_eq!(records::enactment::read(&good).expect("claims").slots.len(), 1);
     for (request, words) in [
         (json!({"id": "r".repeat(65), "want": true}), "at most 64"),
-        (json!({"id": "", "want": true}), "id"),
-        (json!({"id": "r"}), "want"),
-        (json!({"id": "r", "want": "yes"}), "want"),
+        (json!({"id": "", "want": true}), "at least one"),
+        (json!({"id": "r"}), "as JSON"),
+        (json!({"id": "r", "want": "yes"}), "as JSON"),
+        (
+            json!({"id": "r", "want": true, "holds": {"ip": "10.0.0.1", "poolUID": "u".repeat(65)}}),
+            "at most 64",
+        ),
     ] {
         let object = made(request);
         let wrong = records::enactment::read(&object).expect_err("it is no request").to_string();
