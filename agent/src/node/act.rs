@@ -140,7 +140,7 @@ impl Agent {
                 if requests.values().any(|request| request.want) && !self.finalize(policy).await? {
                     return Ok(None);
                 }
-                if requests.values().all(|request| request.holds.is_some()) {
+                if action.says_held() {
                     return Ok(self.say_held(policy, requests).await?.then_some(Outcome::Done));
                 }
                 let patch = requests.iter().map(|(key, request)| asks(key, Some(request)));

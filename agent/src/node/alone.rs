@@ -179,7 +179,7 @@ impl Agent {
         self.alone.rolled.retain(|policy, _| names.contains(policy));
         self.alone.parts.retain(|policy, _| names.contains(policy));
         for one in selected {
-            let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+            let status = one.status();
             let Some(status) = status.filter(|status| status.policy_uid == one.object.uid()) else {
                 continue;
             };

@@ -292,14 +292,14 @@ impl Agent {
                 return stuck(Prospect::Broken { message });
             }
         };
-        let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+        let status = one.status();
         let said = status.and_then(|status| status.desired_state.as_ref()) == Some(&desired);
         Outlook { prospect: Prospect::Rendered { met, said }, rendered: Some(rendered), desired }
     }
 
     /// The addresses that the policy holds; or where that stands.
     fn grants(&self, one: &Selected) -> Result<Grants, Prospect> {
-        let status = one.enactment.as_ref().and_then(|own| own.status.as_ref());
+        let status = one.status();
         let mut grants = Grants::new();
         for (capture, pool) in &one.read.pools {
             let claims = status.and_then(|status| status.ippool.get(pool));
@@ -325,7 +325,7 @@ impl Agent {
 
     fn view(&self, one: &Selected, outlook: &Outlook, tried: &Tried) -> View {
         let generation = one.object.metadata.generation.unwrap_or_default();
-        let said = status_of(one).filter(|status| status.policy_uid == one.object.uid()).map(|status| Said {
+        let said = one.status().filter(|status| status.policy_uid == one.object.uid()).map(|status| Said {
             generation: status.policy_generation.unwrap_or_default(),
             standing: records::standing::read(&status.conditions),
             message: records::standing::message(&status.conditions).to_owned(),
@@ -340,7 +340,7 @@ impl Agent {
             // Who has said something, of whatever, says what is so now.
             asks_since: tried
                 .asks_since
-                .filter(|_| status_of(one).is_none_or(|status| status.conditions.is_empty())),
+                .filter(|_| one.status().is_none_or(|status| status.conditions.is_empty())),
             slot: policy.and_then(|status| status.unavailable_nodes.get(self.name.as_str()).copied()),
             aborted: policy.and_then(|status| status.aborted_generation),
             retry_at: tried.retry_at.filter(|_| same),
@@ -559,11 +559,6 @@ impl Agent {
         self.woken.kernel();
         done
     }
-}
-
-/// What the enactment says by now.
-fn status_of(one: &Selected) -> Option<&crds::NodeNetworkConfigurationEnactmentStatus> {
-    one.enactment.as_ref()?.status.as_ref()
 }
 
 /// The fields of an enactment's status that say where a policy stands.

@@ -28,6 +28,13 @@ pub(super) struct Selected {
     pub(super) read: Arc<Read>,
 }
 
+impl Selected {
+    /// What the enactment says by now.
+    pub(super) fn status(&self) -> Option<&crds::NodeNetworkConfigurationEnactmentStatus> {
+        self.enactment.as_ref()?.status.as_ref()
+    }
+}
+
 /// What a policy says, read once per generation.
 pub(super) struct Read {
     of: (Option<String>, Option<i64>),

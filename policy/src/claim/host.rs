@@ -218,14 +218,14 @@ impl Host {
         for key in &keys {
             match claim::next(self, key, seen, uid) {
                 Some(action) if self.asks_again(key, &action) => again.push(action),
-                Some(action) if says_requests(&action) => writes.push(action),
+                Some(action) if action.says_requests() => writes.push(action),
                 Some(action) => return (Some(action), None),
                 None => {}
             }
         }
         // After the rest, so that what the claims of a policy have to say goes out in one write; what is held before what is
         // asked, which may be refused.
-        let held = writes.iter().position(says_held).unwrap_or_default();
+        let held = writes.iter().position(Action::says_held).unwrap_or_default();
         if let Some(write) = writes.into_iter().nth(held) {
             return (Some(write), None);
         }
@@ -327,17 +327,6 @@ impl Host {
             _ => None,
         }
     }
-}
-
-/// Does this write requests into the enactment?
-fn says_requests(action: &Action) -> bool {
-    matches!(action, Action::CreateEnactment { .. } | Action::WriteRequests { .. })
-}
-
-/// Does this say of claims that they are held, and nothing else?
-fn says_held(action: &Action) -> bool {
-    let Action::WriteRequests { requests, .. } = action else { return false };
-    requests.values().all(|request| request.holds.is_some())
 }
 
 fn journal(key: &ClaimKey, record: &Record, phase: Phase) -> Action {

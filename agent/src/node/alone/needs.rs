@@ -70,9 +70,8 @@ impl Needs {
     /// What is needed now, in place of what was. New needs are given a grace, unless nobody leads. Whether somebody else
     /// answered a request: then there is a leader.
     pub(super) fn are(&mut self, needs: BTreeSet<Need>, nobody_leads: bool, now: Instant) -> bool {
-        let over = self.0.iter().filter(|(need, _)| !needs.contains(need));
-        let answered =
-            over.filter(|(need, wait)| matches!(need, Need::Answer { .. }) && !wait.ours).count() > 0;
+        let mut over = self.0.iter().filter(|(need, _)| !needs.contains(need));
+        let answered = over.any(|(need, wait)| matches!(need, Need::Answer { .. }) && !wait.ours);
         self.0.retain(|need, _| needs.contains(need));
         let grace = if nobody_leads { Duration::ZERO } else { GRACE.0 + random::up_to(GRACE.1 - GRACE.0) };
         for need in needs {

@@ -64,6 +64,19 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// Does this write requests into the enactment?
+    pub(super) fn says_requests(&self) -> bool {
+        matches!(self, Self::CreateEnactment { .. } | Self::WriteRequests { .. })
+    }
+
+    /// Does this say of claims that they are held, and nothing else?
+    pub fn says_held(&self) -> bool {
+        let Self::WriteRequests { requests, .. } = self else { return false };
+        requests.values().all(|request| request.holds.is_some())
+    }
+}
+
 /// How an action went, where that changes what the host knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
