@@ -50,9 +50,10 @@ fmt: setup ## Format the code
 	$(CARGO) fmt --all
 
 .PHONY: generate
-generate: setup ## Write crds/yaml and docs/api.md anew from the API types
+generate: setup ## Write crds/yaml, docs/api.md, docs/man and agent/completions anew from the types
 	$(CARGO) run $(LOCKED) -p crds --example generate
 	$(CARGO) run $(LOCKED) -p crds --example reference
+	$(CARGO) run $(LOCKED) -p agent --example commands
 
 .PHONY: bless
 bless: setup-tests ## Write every golden anew from what the code says now; read the diff before you commit
@@ -62,13 +63,14 @@ bless: setup-tests ## Write every golden anew from what the code says now; read 
 MEASURED := target/measured/berth
 
 .PHONY: bench
-bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, and (as root) kernel, agents, claims
+bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, controller, and (as root) kernel, agents, claims
 	@# Where 'make build' put it, the profile of measuring puts its own.
 	@[ -z "$(BERTH)" ] || install -D "$(BERTH)" $(MEASURED)
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench kernel -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench api -- $(BENCH)
 	$(if $(BERTH),BERTH=$(abspath $(MEASURED))) $(CARGO) bench $(LOCKED) -p agent --bench agents -- $(BENCH)
+	$(if $(BERTH),BERTH=$(abspath $(MEASURED))) $(CARGO) bench $(LOCKED) -p agent --bench controller -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench claims -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p api-tests --bench api -- $(BENCH)
 
@@ -84,6 +86,10 @@ image: setup ## Write the container image target/berth-image.tar, without a daem
 	RUSTFLAGS="$(IMAGE_FLAGS)" $(CARGO) build --release $(LOCKED) --target $(IMAGE_TARGET) -p agent
 	deploy/image.sh target/$(IMAGE_TARGET)/release/berth $(IMAGE) target/berth-image.tar
 
+.PHONY: test-image
+test-image: setup ## Build the image twice, in two places, and compare the digests; many minutes
+	tests/reproducible.sh
+
 .PHONY: soak
 soak: setup ## Run the claim protocol's model check in all its configurations, for hours
 	$(CARGO) run --release $(LOCKED) -p berth-tests --bin model -- $(if $(SOAK),$(SOAK),--soak)
@@ -93,13 +99,24 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 SYSCONFDIR ?= /etc
+MANDIR ?= $(PREFIX)/share/man
+BASHDIR ?= $(PREFIX)/share/bash-completion/completions
+ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
+FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 BINARY ?= target/release/berth
-UNITS := berth.service berth-serve.service
+UNITS := berth.service berth-boot.service berth-serve.service
+MANUALS := $(notdir $(wildcard docs/man/*.1))
 
 .PHONY: install
-install: ## Install what 'make build' built: binary, systemd units, settings; DESTDIR=, PREFIX=/usr/local
+install: ## Install what 'make build' built: binary, kubectl plugin, man pages, completions, units, settings; DESTDIR=, PREFIX=/usr/local
 	@test -x $(BINARY) || { echo "there is no $(BINARY): run 'make build' first" >&2; exit 1; }
 	install -D -m 755 $(BINARY) $(DESTDIR)$(BINDIR)/berth
+	ln -sf berth $(DESTDIR)$(BINDIR)/kubectl-berth
+	install -d -m 755 $(DESTDIR)$(MANDIR)/man1
+	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1/
+	install -D -m 644 agent/completions/berth.bash $(DESTDIR)$(BASHDIR)/berth
+	install -D -m 644 agent/completions/_berth $(DESTDIR)$(ZSHDIR)/_berth
+	install -D -m 644 agent/completions/berth.fish $(DESTDIR)$(FISHDIR)/berth.fish
 	install -d -m 755 $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSCONFDIR)/berth/manifests
 	for unit in $(UNITS); do \
 		sed -e 's|@BINDIR@|$(BINDIR)|' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|' systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit && \
@@ -110,8 +127,10 @@ install: ## Install what 'make build' built: binary, systemd units, settings; DE
 	done
 
 .PHONY: uninstall
-uninstall: ## Remove binary and units; settings and state stay
-	rm -f $(DESTDIR)$(BINDIR)/berth $(UNITS:%=$(DESTDIR)$(UNITDIR)/%)
+uninstall: ## Remove binary, plugin, man pages, completions and units; settings and state stay
+	rm -f $(DESTDIR)$(BINDIR)/berth $(DESTDIR)$(BINDIR)/kubectl-berth $(UNITS:%=$(DESTDIR)$(UNITDIR)/%)
+	rm -f $(MANUALS:%=$(DESTDIR)$(MANDIR)/man1/%)
+	rm -f $(DESTDIR)$(BASHDIR)/berth $(DESTDIR)$(ZSHDIR)/_berth $(DESTDIR)$(FISHDIR)/berth.fish
 	@echo "settings in $(DESTDIR)$(SYSCONFDIR)/berth and state in /var/lib/berth stay: they say what this host holds"
 
 .PHONY: setup

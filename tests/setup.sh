@@ -75,6 +75,9 @@ packages() {
     command -v depmod >/dev/null || printf '%s\n' kmod
     # Tests of the service: what systemd thinks of its unit.
     command -v systemd-analyze >/dev/null || printf '%s\n' systemd
+    # Tests of the page: a browser, and what drives it.
+    command -v chromium >/dev/null || printf '%s\n' chromium
+    command -v chromedriver >/dev/null || printf '%s\n' chromium-driver
     # Tests of the API: a control plane, which is built with Go where there is none.
     command -v setpriv >/dev/null && command -v flock >/dev/null || printf '%s\n' util-linux
     command -v go >/dev/null || tests/control-plane/build.sh --find >/dev/null 2>&1 || printf '%s\n' golang-go ca-certificates

@@ -4,12 +4,14 @@
 //! Everything goes through `kube::Client`: a cluster, `berth serve`, or the embedded API in this process are all the same
 //! here. Nothing is decided here.
 
+pub mod connection;
 pub mod error;
 pub mod guard;
 pub mod lease;
 pub mod list;
 pub mod random;
 pub mod rights;
+pub(crate) mod slices;
 pub mod task;
 pub(crate) mod troubles;
 pub mod watched;

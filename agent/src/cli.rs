@@ -2,27 +2,36 @@
 //!
 //! Owns arguments, what is printed and exit codes: 0 done, 1 refused or failed, 2 used wrongly. Answers go to stdout,
 //! warnings and errors to stderr, an error's whole chain once. `show` looks at this host, `apply`
-//! changes it, `serve`, `controller` and `agent` run until they are stopped, `demo` shows it all; the rest works on files: no
-//! cluster, no root, nothing is changed.
+//! and `boot` change it, `serve`, `controller` and `agent` run until they are stopped, `demo` shows it all; `pool`, `policy` and `node` ask
+//! an API; the rest works on files: no cluster, no root, nothing is changed.
+//!
+//! Under the name `kubectl-berth` it is kubectl's plugin, `kubectl berth …`, and says so in its help.
 
 mod agent;
 mod apply;
+mod boot;
 mod client;
+mod cluster;
+mod completions;
 mod controller;
 mod crds;
 mod demo;
 mod desired;
 mod input;
 mod live;
+mod look;
 mod manifest;
+mod node;
 mod output;
 mod plan;
+mod policy;
 mod pool;
 mod render;
 mod run;
 mod serve;
 mod settings;
 mod show;
+mod terminal;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -46,7 +55,10 @@ Examples:
   berth apply -f desired.yaml
   berth render -f policy.yaml --current state.yaml --pool pool.yaml --node node01
   berth plan -f desired.yaml --current state.yaml
-  berth pool explain -f pool.yaml
+  berth pool ls
+  berth pool show traffic-1
+  berth policy preview -f policy.yaml
+  berth node ls
   berth crds | kubectl apply -f -
   berth serve --state-dir /var/lib/berth/api
   berth agent --node node01
@@ -62,11 +74,15 @@ enum Verb {
     Plan(plan::Args),
     Render(render::Args),
     Pool(pool::Args),
+    Policy(policy::Args),
+    Node(node::Args),
     Crds(crds::Args),
     Serve(serve::Args),
     Controller(controller::Args),
     Agent(agent::Args),
+    Boot(boot::Args),
     Demo(demo::Args),
+    Completions(completions::Args),
 }
 
 /// What was asked for can't be: the arguments, not the files, are wrong.
@@ -94,6 +110,12 @@ enum UsageError {
     NodeUnnamed,
     #[error("--standalone has an API of its own: it takes no --kubeconfig")]
     StandaloneElsewhere,
+    #[error("nobody is there to be asked (standard input is no terminal): say --yes if it is meant")]
+    Unconfirmed,
+    #[error("say which pool, or --all")]
+    PoolMissing,
+    #[error("either pools or --all, not both")]
+    PoolAndAll,
     #[error("no kind is called {name}; there is: {}", .known.join(", "))]
     NoSuchKind { name: String, known: Vec<&'static str> },
 }
@@ -110,6 +132,11 @@ impl fmt::Display for Unproven<'_> {
     }
 }
 
+/// The whole command line, for whoever writes man pages and completions of it.
+pub fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
 /// Runs the program with the arguments of the process.
 pub fn run() -> ExitCode {
     let done = settings::parse().and_then(|args| match args.verb {
@@ -118,11 +145,15 @@ pub fn run() -> ExitCode {
         Verb::Render(args) => render::run(&args),
         Verb::Plan(args) => plan::run(&args),
         Verb::Pool(args) => pool::run(&args),
+        Verb::Policy(args) => policy::run(&args),
+        Verb::Node(args) => node::run(&args),
         Verb::Crds(args) => crds::run(&args),
         Verb::Serve(args) => serve::run(&args),
         Verb::Controller(args) => controller::run(&args),
         Verb::Agent(args) => agent::run(&args),
+        Verb::Boot(args) => boot::run(&args),
         Verb::Demo(args) => demo::run(&args),
+        Verb::Completions(args) => Ok(completions::run(&args)),
     });
     match done.and_then(|text| output::answer(&text)) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,8 @@
 //! Events: what people see under `kubectl describe` of a policy or a pool.
 //!
 //! Said by agent and controller in one line each, written by one task. Must never hold up or fail who says something: the
-//! queue is bounded, and what doesn't fit, or is refused, is counted (`berth_events_dropped_total`) and gone.
+//! queue is bounded, and what doesn't fit, or is refused, is counted (`berth_events_dropped_total`) and gone. What nobody answers to
+//! is tried again for half a minute: a host that was cut off has just then something to say.
 //!
 //! What is said again is the same Event with a higher count. Bounded, so that a fight floods nobody: the same Event is
 //! written at most every [`AGAIN`], all together [`BURST`] at once and then one every [`REFILL`]; what has to wait is

@@ -25,7 +25,7 @@ mod armed {
 
     /// In the order of the story: a host appears, claims, applies; lets go; its Node is re-created; then the controller's,
     /// and those of a host on its own.
-    const POINTS: [&str; 34] = [
+    const POINTS: [&str; 39] = [
         "node-made",
         "node-labelled",
         "state-made",
@@ -58,6 +58,11 @@ mod armed {
         "policy-written",
         "enactment-finished",
         "pool-ended",
+        "slice-made",
+        "slice-written",
+        "slice-left",
+        "slice-gone",
+        "slice-set-aside",
         "manifest-put",
         "manifest-dropped",
     ];

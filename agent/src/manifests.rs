@@ -8,8 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crds::names::label::FROM_MANIFESTS;
 use crds::{Kind, NodeIPPool, NodeNetworkConfigurationPolicy};
@@ -40,7 +41,15 @@ pub struct Manifests {
     said: Vec<String>,
 }
 
-type Files = BTreeMap<PathBuf, (SystemTime, u64)>;
+type Files = BTreeMap<PathBuf, State>;
+
+/// What tells a file from what it was: a copy that keeps time and length (`cp -p`) is another all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct State {
+    inode: u64,
+    length: u64,
+    times: [i64; 4],
+}
 
 /// What a file says.
 struct Wanted {
@@ -79,8 +88,11 @@ impl Manifests {
         let files = match files(&self.folder) {
             Ok(files) => files,
             Err(error) => {
-                if self.taken.is_none() {
-                    tell(&format!("{}: {error}", self.folder.display()));
+                // Said once, and again when it is another thing; what was taken from it stays.
+                let line = format!("{}: {error}", self.folder.display());
+                if !self.said.contains(&line) {
+                    tell(&line);
+                    self.said = vec![line];
                 }
                 return AGAIN;
             }
@@ -212,6 +224,32 @@ impl Manifests {
     }
 }
 
+/// The pools of a file, or of the files of a directory, by name; what is wrong with any of them is all that is said.
+pub fn pools(path: &Path) -> Result<BTreeMap<String, NodeIPPool>, PoolsError> {
+    let at = |error: std::io::Error| PoolsError(vec![error.to_string()]);
+    let files = match fs::metadata(path).map_err(at)? {
+        about if about.is_dir() => files(path).map_err(at)?,
+        _ => Files::from([(path.to_owned(), State::default())]),
+    };
+    let mut wrong = Vec::new();
+    let mut pools = BTreeMap::new();
+    for Wanted { file, kind, name, object } in read(&files, &mut wrong) {
+        match serde_json::from_value(object) {
+            _ if kind != Kind::NodeIPPool => {
+                wrong.push(format!("{file}: {} {name}: expected NodeIPPools alone", kind.name()));
+            }
+            Ok(pool) => drop(pools.insert(name, pool)),
+            Err(error) => wrong.push(format!("{file}: {} {name}: {error}", kind.name())),
+        }
+    }
+    if wrong.is_empty() { Ok(pools) } else { Err(PoolsError(wrong)) }
+}
+
+/// What is wrong with files of pools, a line each.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct PoolsError(Vec<String>);
+
 /// The manifests of a directory, with what tells one state of them from another.
 fn files(folder: &Path) -> std::io::Result<Files> {
     let mut files = Files::new();
@@ -219,11 +257,26 @@ fn files(folder: &Path) -> std::io::Result<Files> {
         let path = entry?.path();
         let is_one =
             path.extension().is_some_and(|end| ["yaml", "yml", "json"].iter().any(|known| end == *known));
-        if let Some(about) = fs::metadata(&path).ok().filter(|about| is_one && about.is_file()) {
-            files.insert(path, (about.modified()?, about.len()));
+        if !is_one {
+            continue;
+        }
+        match fs::metadata(&path) {
+            Ok(about) if about.is_file() => {
+                let times = [about.mtime(), about.mtime_nsec(), about.ctime(), about.ctime_nsec()];
+                files.insert(path, State { inode: about.ino(), length: about.len(), times });
+            }
+            Ok(_) => {}
+            // A link to nowhere, say: it is there, and what it stands for must not be taken for deleted. Editors leave such
+            // links beside what they edit, with a dot before the name.
+            Err(_) if is_hidden(&path) => {}
+            Err(_) => drop(files.insert(path, State::default())),
         }
     }
     Ok(files)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 fn read(files: &Files, wrong: &mut Vec<String>) -> Vec<Wanted> {

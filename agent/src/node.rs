@@ -14,6 +14,8 @@
 mod act;
 mod alone;
 mod ask;
+pub mod boot;
+mod collide;
 mod enact;
 mod journal;
 mod kernel;
@@ -21,6 +23,7 @@ pub mod lock;
 mod look;
 mod register;
 mod report;
+mod slices;
 mod telling;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +53,9 @@ use crate::health::Health;
 use crate::netlink::Observation;
 use crate::netns::{Identity, Namespace};
 use crate::probe::Probes;
+use crate::rest;
 use crate::telemetry::say;
+use crate::wire::Timing;
 use enact::Tried;
 use journal::Book;
 use kernel::Kernel;
@@ -92,6 +97,10 @@ pub struct Settings {
     pub lease_namespace: String,
     /// What must go on working when this host is changed.
     pub probes: Probes,
+    /// For how long the wire is asked for an address before it is used.
+    pub wire_probe: Timing,
+    /// Networks that no pool gives of, where this host serves itself (R102).
+    pub exclude: Vec<ipnet::IpNet>,
 }
 
 /// Why an agent can't go on.
@@ -138,7 +147,10 @@ pub struct Agent {
     /// Policies whose enactment's name is another node's, and until when they are left alone.
     taken: BTreeMap<PolicyName, Instant>,
     alone: alone::Alone,
+    slices: slices::Slices,
     probes: Probes,
+    timing: Timing,
+    wire: collide::Memory,
     /// Addresses that were given Berth's mark, or should have been.
     marked: BTreeSet<IpAddr>,
     /// At which count of the kernel's changes, and of the journal's, every address was where it should be.
@@ -213,7 +225,7 @@ impl Objects {
 impl Agent {
     /// Opens the host and its journal. Nothing is touched yet.
     pub fn open(client: Client, settings: Settings) -> Result<Self, NodeError> {
-        let lock = Lock::take(&settings)?;
+        let lock = Lock::take(&settings.state_dir, &settings.namespace)?;
         let book = Book::open(&settings.state_dir, &settings.node)?;
         if let Some(aside) = &book.damaged {
             say(&format!("{}: the journal can't be read and is kept at {}", settings.node, aside.display()));
@@ -245,9 +257,12 @@ impl Agent {
             unanswered: BTreeMap::new(),
             taken: BTreeMap::new(),
             probes: settings.probes,
+            timing: settings.wire_probe,
+            wire: collide::Memory::default(),
             marked: BTreeSet::new(),
             tidied: None,
-            alone: alone::Alone::new(settings.lease_namespace),
+            alone: alone::Alone::new(settings.lease_namespace, settings.exclude),
+            slices: slices::Slices::default(),
             telling,
             woken,
             _lock: lock,
@@ -312,8 +327,7 @@ impl Agent {
                 let _ = tokio::time::timeout(AGAIN, stopped.wait_for(|stopped| *stopped)).await;
             }
             let wait = wait.unwrap_or(Duration::from_secs(3600));
-            // Nothing by then is nothing wrong.
-            let _ = tokio::time::timeout(wait, woken.notify.notified()).await;
+            rest::until(wait, woken.notify.notified()).await;
         }
         Ok(())
     }
@@ -382,6 +396,10 @@ impl Agent {
             tokio::task::yield_now().await;
             self.telling.health.works();
             self.observe().await?;
+            if self.collisions().await? {
+                self.telling.did();
+                continue;
+            }
             let wait = match self.claims().await? {
                 act::Did::Something => {
                     self.telling.did();
@@ -423,6 +441,7 @@ impl Agent {
         if self.seen.as_ref().is_none_or(|seen| seen.count != count) {
             let observation = self.kernel.observe().await?;
             let current = observation.state.to_value();
+            self.wire.seen(self.seen.as_ref().map(|seen| &seen.observation), &observation);
             self.seen = Some(Sight { count, observation, current });
         }
         Ok(())

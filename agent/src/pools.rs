@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 use crds::{Kind, NodeIPSliceSpec, Violation};
 use ipnet::IpNet;
-use policy::claim::Ledger;
+use policy::claim::{Entry, Ledger};
 use policy::pool::{Barred, Pool, PoolErrors, PoolSpec, PoolWarning, Taken};
 use serde_json::Value;
 use thiserror::Error;
@@ -160,6 +160,16 @@ impl KnownPool {
 
     pub(crate) fn taken(&self) -> Taken {
         Taken::of(&self.pool, self.held.keys().copied())
+    }
+
+    /// What the ledger has of an address.
+    pub(crate) fn entry(&self, ip: IpAddr) -> Option<&Entry> {
+        self.ledger.allocations.get(&ip)
+    }
+
+    /// All that the ledger has, in the order of addresses.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&IpAddr, &Entry)> {
+        self.ledger.allocations.iter()
     }
 
     /// The ledger that claims are served from.

@@ -15,6 +15,7 @@ pub mod enactment;
 mod entry;
 mod lease;
 pub mod pool;
+pub mod slice;
 pub mod standing;
 pub mod state;
 #[cfg(test)]

@@ -1,23 +1,29 @@
-//! A change that happens whole or not at all: observe, plan, apply, observe, verify, probe; or revert.
+//! A change that happens whole or not at all: observe, plan, ask the wire, apply, observe, verify, probe; or revert.
 //!
 //! Owns the order and the checkpoint; every decision is `policy::plan`'s. The checkpoint is on disk before the first
 //! write and goes when the host is as asked for, or as before. What a killed process left is reverted before anything
 //! else is done; what nobody can bring back is said once, and the checkpoint is kept aside.
 //!
+//! Addresses that the wire is asked for are put on when everything below them is there and nobody has answered for them.
+//!
 //! Cost: with nothing to do one observation and no write; otherwise two observations, one message per step, one file.
 
 mod revert;
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use policy::plan::{Plan, PlanError, Step, Unmet, verify};
-use policy::state::{Desired, IfName, Link};
+use policy::state::{Desired, IfName, Link, Observed};
 use serde_json::Value;
 
 use crate::checkpoint::{CheckpointError, Found, Store};
 use crate::kernel::{self, Kernel, KernelError};
 use crate::netlink::{Observation, Placed, StepCause, StepFailed};
 use crate::probe::{Silent, Watch};
+use crate::wire::Taken;
 
 pub use revert::{Reverted, recover};
 
@@ -49,6 +55,10 @@ pub enum Event<'a> {
     Planned(&'a Plan),
     /// This many steps of the plan are done.
     Step(usize),
+    /// The wire is asked for addresses that are new on this host.
+    Asking,
+    /// Nobody has them: on with the steps.
+    Asked,
     /// Waiting for the result to show.
     Verifying,
     Reverting,
@@ -65,6 +75,8 @@ pub enum Fault {
     Observe(#[source] KernelError),
     #[error("{} is in use by another host: duplicate address detection failed on {}", .at.ip, .at.link)]
     Duplicate { at: Placed },
+    #[error("{}", in_use(.taken))]
+    Taken { taken: Vec<Taken> },
     #[error("{} on {} was still being probed after {} s", .at.ip, .at.link, .patience.as_secs())]
     Tentative { at: Placed, patience: Duration },
     #[error("the result is not what was asked for:{}", lines(.unmet))]
@@ -73,6 +85,14 @@ pub enum Fault {
     Silent(#[from] Silent),
     #[error("interrupted")]
     Interrupted,
+}
+
+fn in_use(taken: &[Taken]) -> String {
+    let one = |Taken { at, mac }: &Taken| {
+        let who = mac.map_or("somebody else".to_owned(), |mac| mac.to_string());
+        format!("{} is in use by {who}, heard on {}", at.ip, at.link)
+    };
+    taken.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn lines(unmet: &[Unmet]) -> String {
@@ -88,7 +108,9 @@ pub enum ApplyError {
     Checkpoint(#[from] CheckpointError),
     #[error(transparent)]
     Plan(#[from] PlanError),
-    #[error("a change that was cut off earlier can't be undone; nothing else is done before that")]
+    #[error(
+        "a change that was cut off earlier can't be undone, and nothing else is done before that: {reverted}"
+    )]
     Recover { reverted: Box<Reverted> },
     #[error(
         "a change that was cut off earlier can't be planned again, so it can't be undone; see the checkpoint"
@@ -102,9 +124,13 @@ pub enum ApplyError {
         "{} is on {} already, and in use by another host: duplicate address detection failed; take it off there, or here", .at.ip, .at.link
     )]
     Useless { at: Placed },
-    /// Changed, failed, and then.
-    #[error("{fault}")]
-    Failed { fault: Box<Fault>, reverted: Box<Reverted> },
+    /// Changed, failed, and then: how the host was left, before why.
+    #[error("not applied; {reverted}")]
+    Failed {
+        #[source]
+        fault: Box<Fault>,
+        reverted: Box<Reverted>,
+    },
 }
 
 /// Brings about what `desired` says, or leaves the host as it was.
@@ -116,16 +142,37 @@ pub fn apply(
     tell: &mut dyn FnMut(Event<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Plan, ApplyError> {
-    apply_watched(kernel, store, desired, manner, None, tell, stop)
+    apply_guarded(kernel, store, desired, manner, Guards::default(), tell, stop)
 }
 
-/// The same, and what is watched must work afterwards as it did before.
-pub fn apply_watched(
+/// Who is asked whether somebody else has an address, before it is put on a link.
+pub trait Wire {
+    /// Is this one to be asked for?
+    fn wants(&self, ip: IpAddr) -> bool;
+    /// Who has them. A link that is `fresh` was set up a moment ago.
+    fn ask(
+        &mut self,
+        places: &[Placed],
+        fresh: &dyn Fn(&IfName) -> bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Vec<Taken>;
+}
+
+/// What a change has to get past besides being as asked for.
+#[derive(Default)]
+pub struct Guards<'a, 'w> {
+    /// What must work afterwards as it did before.
+    pub watch: Option<&'a mut Watch<'w>>,
+    pub wire: Option<&'a mut dyn Wire>,
+}
+
+/// The same, and past these.
+pub fn apply_guarded(
     kernel: &mut dyn Kernel,
     store: &Store,
     desired: &Value,
     manner: Manner,
-    mut watch: Option<&mut Watch<'_>>,
+    mut guards: Guards<'_, '_>,
     tell: &mut dyn FnMut(Event<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<Plan, ApplyError> {
@@ -146,13 +193,14 @@ pub fn apply_watched(
     }
     // Nothing of it was refused, or there would be no plan.
     let (wanted, _) = Desired::read(desired);
-    if let Some(watch) = &mut watch {
+    if let Some(watch) = &mut guards.watch {
         watch.before(&before);
     }
     let since = Instant::now();
     store.write(&before, desired)?;
-    let changed = change(kernel, &plan, &wanted, manner, tell, stop)
-        .and_then(|()| watch.map_or(Ok(()), |watch| heard(kernel, watch, stop)));
+    let asked = guards.wire.map(|wire| (wire, new_here(&plan, &before)));
+    let changed = change(kernel, &plan, &wanted, manner, asked, tell, stop)
+        .and_then(|()| guards.watch.map_or(Ok(()), |watch| heard(kernel, watch, stop)));
     match changed {
         Ok(()) => match store.remove() {
             Ok(()) => Ok(plan),
@@ -172,7 +220,7 @@ pub fn apply_watched(
 fn names(desired: &Value, at: &Placed) -> bool {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let is_ip = |address: &Value| {
-        let ip = address["ip"].as_str().and_then(|ip| ip.parse::<std::net::IpAddr>().ok());
+        let ip = address["ip"].as_str().and_then(|ip| ip.parse::<IpAddr>().ok());
         ip == Some(at.ip)
     };
     let interfaces = list(&desired["interfaces"]);
@@ -219,21 +267,12 @@ fn change(
     plan: &Plan,
     wanted: &Desired,
     manner: Manner,
+    asked: Option<(&mut dyn Wire, Vec<Placed>)>,
     tell: &mut dyn FnMut(Event<'_>),
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Fault> {
-    let stopped = |failed: StepFailed| match failed.cause {
-        StepCause::Stopped => Fault::Interrupted,
-        _ => Fault::Step(failed),
-    };
-    let mut progress = |done: usize| {
-        tell(Event::Step(done));
-        !stop()
-    };
-    kernel.apply(&plan.steps, &mut progress).map_err(stopped)?;
-    if stop() {
-        return Err(Fault::Interrupted);
-    }
+    let below = asked.map_or(Ok(0), |(wire, places)| ask(kernel, plan, wire, &places, tell, stop))?;
+    take_steps(kernel, plan, below..plan.steps.len(), tell, stop)?;
     if !manner.verify {
         return Ok(());
     }
@@ -255,30 +294,107 @@ fn change(
     }
 }
 
+/// Takes these steps of a plan.
+fn take_steps(
+    kernel: &mut dyn Kernel,
+    plan: &Plan,
+    part: Range<usize>,
+    tell: &mut dyn FnMut(Event<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<(), Fault> {
+    let begin = part.start;
+    let mut progress = |done: usize| {
+        tell(Event::Step(begin + done));
+        !stop()
+    };
+    kernel.apply(&plan.steps[part], &mut progress).map_err(|failed| match failed.cause {
+        StepCause::Stopped => Fault::Interrupted,
+        _ => Fault::Step(StepFailed { place: begin + failed.place, ..failed }),
+    })?;
+    if stop() { Err(Fault::Interrupted) } else { Ok(()) }
+}
+
+/// Makes what these addresses rest on, and asks the wire for them. How many steps that took.
+fn ask(
+    kernel: &mut dyn Kernel,
+    plan: &Plan,
+    wire: &mut dyn Wire,
+    places: &[Placed],
+    tell: &mut dyn FnMut(Event<'_>),
+    stop: &dyn Fn() -> bool,
+) -> Result<usize, Fault> {
+    let places: Vec<Placed> = places.iter().filter(|at| wire.wants(at.ip)).cloned().collect();
+    let adds = |step: &Step| places.iter().any(|at| is_addition(step, at));
+    let Some(first) = plan.steps.iter().position(adds) else { return Ok(0) };
+    // Right behind the last step that is about links: what is taken away from them is away for no longer than it must be.
+    let below = plan.steps[..first].iter().rposition(is_about_links).map_or(0, |last| last + 1);
+    take_steps(kernel, plan, 0..below, tell, stop)?;
+    tell(Event::Asking);
+    let taken = wire.ask(&places, &|link| sets_up(plan, link), stop);
+    if !taken.is_empty() {
+        return Err(Fault::Taken { taken });
+    }
+    if stop() {
+        return Err(Fault::Interrupted);
+    }
+    tell(Event::Asked);
+    Ok(below)
+}
+
+fn is_about_links(step: &Step) -> bool {
+    !matches!(
+        step,
+        Step::AddAddress { .. }
+            | Step::DeleteAddress { .. }
+            | Step::ReplaceAddress { .. }
+            | Step::AddRoute { .. }
+            | Step::AppendRoute { .. }
+            | Step::ReplaceRoute { .. }
+            | Step::DeleteRoute { .. }
+    )
+}
+
+/// The addresses that a plan puts on a link of a host that had them on none.
+fn new_here(plan: &Plan, before: &Observed) -> Vec<Placed> {
+    let links = before.links.values();
+    let had: BTreeSet<IpAddr> = links
+        .flat_map(|link| link.ipv4.addresses.iter().chain(&link.ipv6.addresses))
+        .map(|address| address.ip)
+        .collect();
+    let added = plan.steps.iter().filter_map(|step| match step {
+        Step::AddAddress { link, address } => Some(Placed { link: link.clone(), ip: address.ip }),
+        _ => None,
+    });
+    added.filter(|at| !had.contains(&at.ip)).collect()
+}
+
+/// Whether the plan sets this link up, or gives it a port.
+fn sets_up(plan: &Plan, name: &IfName) -> bool {
+    plan.steps.iter().any(|step| match step {
+        Step::SetUp { link } | Step::Attach { link, .. } => link == name,
+        _ => false,
+    })
+}
+
 /// Whether an address that the plan added can't be probed yet, on a link whose carrier may be under way: the plan has just
 /// set it up, or what is below it.
 fn awaits_carrier(plan: &Plan, seen: &Observation) -> bool {
-    let sets_up = |name: &IfName| {
-        plan.steps.iter().any(|step| match step {
-            Step::SetUp { link } | Step::Attach { link, .. } => link == name,
-            _ => false,
-        })
-    };
     let links = &seen.state.links;
     let below = |link: &Link| {
         let ports = links.values().filter(|port| port.controller.as_ref() == Some(&link.name));
-        link.sits_on().into_iter().chain(ports.map(|port| &port.name)).any(sets_up)
+        link.sits_on().into_iter().chain(ports.map(|port| &port.name)).any(|name| sets_up(plan, name))
     };
-    let fresh = |name: &IfName| sets_up(name) || links.get(name).is_some_and(below);
+    let fresh = |name: &IfName| sets_up(plan, name) || links.get(name).is_some_and(below);
     seen.unprobed.iter().any(|at| adds(plan, at) && fresh(&at.link))
 }
 
 /// Whether the plan put this address there.
 fn adds(plan: &Plan, at: &Placed) -> bool {
-    plan.steps.iter().any(|step| match step {
-        Step::AddAddress { link, address } => *link == at.link && address.ip == at.ip,
-        _ => false,
-    })
+    plan.steps.iter().any(|step| is_addition(step, at))
+}
+
+fn is_addition(step: &Step, at: &Placed) -> bool {
+    matches!(step, Step::AddAddress { link, address } if *link == at.link && address.ip == at.ip)
 }
 
 /// What worked before the change works again, or has had all the time it may have.

@@ -31,6 +31,13 @@ struct Further {
     deprecated: Option<&'static str>,
 }
 
+/// A CRD takes every object of its kind along, and with pools and enactments who holds what: tools that delete what a repository
+/// no longer has leave it alone.
+const KEPT: [(&str, &str); 2] = [
+    ("argocd.argoproj.io/sync-options", "Prune=false,Delete=false"),
+    ("kustomize.toolkit.fluxcd.io/prune", "disabled"),
+];
+
 /// Puts the definition of a kind together.
 ///
 /// # Panics
@@ -56,6 +63,7 @@ pub(crate) fn build(kind: Kind) -> Definition {
         version.schema = Some(CustomResourceValidation { open_api_v3_schema: Some(typed.clone()) });
     }
     add_versions(kind, &mut crd);
+    crd.metadata.annotations = Some(KEPT.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     Definition { crd, schema, rules, admission: rules::admission(kind) }
 }
 

@@ -63,6 +63,11 @@ pub mod pool {
         format!("The NodeIPPool {other_pool} is overlapping with this one.")
     }
 
+    /// Who else has an address, by the hardware address that answered.
+    pub fn stranger(mac: &str) -> &str {
+        if mac.is_empty() { "of an unknown hardware address" } else { mac }
+    }
+
     /// Message of [`COLLISION`].
     pub fn message_collision(ip: &str, node: &str, interface: &str, other_node: &str) -> String {
         format!(
@@ -165,12 +170,16 @@ pub mod state {
 pub mod label {
     /// On an enactment: its policy.
     pub const POLICY: &str = "nmstate.io/policy";
-    /// On an enactment: its node.
+    /// On an enactment or a slice: its node.
     pub const NODE: &str = "nmstate.io/node";
+    /// On a slice: its pool.
+    pub const POOL: &str = "nmstate.io/pool";
     /// On a state: changing the value makes the agent write it anew.
     pub const FORCE_STATE_REFRESH: &str = "nmstate.io/force-nns-refresh";
     /// On a pool or policy: it came from a manifest in the directory of a host on its own.
     pub const FROM_MANIFESTS: &str = "nmstate.io/from-manifests";
+    /// On a pool: the controller made it, as its configuration lists it.
+    pub const FROM_CONFIGURATION: &str = "nmstate.io/from-configuration";
     /// The four labels that every written object carries when they are configured.
     pub const APP_COMPONENT: &str = "app.kubernetes.io/component";
     pub const APP_PART_OF: &str = "app.kubernetes.io/part-of";
@@ -191,11 +200,17 @@ pub mod annotation {
     pub const SCHEMA_VERSION: &str = "nmstate.io/schema-version";
     /// On a pool: how the ledger is written down. An unknown value stops the pool.
     pub const LEDGER_ENCODING: &str = "nmstate.io/ledger-encoding";
+    /// On a pool: it is cut into slices, which agents claim and serve themselves. Written by the controller before it gives
+    /// anything, so that an agent need not read the pool to know.
+    pub const SLICED: &str = "nmstate.io/sliced";
     /// On a policy: when it last passed kubernetes-nmstate's webhook.
     pub const WEBHOOK_TIMESTAMP: &str = "nmstate.io/webhook-mutating-timestamp";
     /// On a policy: what must go on working when it is applied: `gateway`, `dns`, `api`, `node`, several with commas
     /// between them, or `none`.
     pub const PROBES: &str = "nmstate.io/probes";
+    /// On a policy: for how long the wire is asked whether somebody else has a pooled IPv4 address before it is used: `100ms`,
+    /// say, or `2s`, or `off`.
+    pub const WIRE_PROBE: &str = "nmstate.io/wire-probe";
     /// On an enactment: what it was made to ask for, as JSON: pool, capture, request. It counts until there is a status.
     pub const REQUESTS: &str = "nmstate.io/requests";
     /// On a Node: its agent made it, and keeps its Ready condition by a Lease; there is no kubelet.
@@ -217,9 +232,9 @@ pub mod lease {
 
 /// Finalizers.
 pub mod finalizer {
-    /// On a pool or slice: an address of it is held.
+    /// On a pool: an address of it is held.
     pub const RANGE_IN_USE: &str = "nmstate.io/range-in-use";
-    /// On an enactment: it holds addresses.
+    /// On an enactment or a slice: it holds addresses.
     pub const ADDRESSES: &str = "nmstate.io/addresses";
 }
 

@@ -49,7 +49,7 @@ pub struct NodeIPPoolSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<Range>,
     /// Several ranges, each with a name. Ranges may be appended at any time; one can be removed when it was
-    /// Draining and holds nothing that no other range covers.
+    /// Draining, holds nothing that no other range covers, and status.drained names it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(min = 1, max = 32),
@@ -239,6 +239,10 @@ pub struct NodeIPPoolStatus {
     /// How many more can be served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available: Option<i64>,
+    /// Draining ranges that have held nothing for a minute that no other range covers: these may be removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), inner(length(max = 63)), extend("x-kubernetes-list-type" = "set"))]
+    pub drained: Vec<String>,
     /// One condition, Available; its reason says the rest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -298,10 +302,14 @@ pub struct Allocation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub witness: Option<String>,
-    /// Who else answered for it on the wire.
+    /// Who else answered for it on the wire: the hardware address, where it is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub mac: String,
+    /// The node's own interface on which that was heard.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64))]
+    pub interface: String,
 }
 
 /// How an allocation came about.

@@ -6,8 +6,10 @@
 //!
 //! Who calls what:
 //! - a server of claims (the controller, or an agent on its own): [`serve()`], [`serve_without_pool`];
-//! - the controller: [`tend()`], [`may_finish`], [`rebuild()`], [`reassert`], [`went_back`];
-//! - the agent: [`Host`], [`inherit`], [`confirms`].
+//! - the controller: [`tend()`], [`may_finish`], [`rebuild()`], [`reset`], [`reassert`], [`went_back`]; of slices
+//!   [`tend_slices`], [`gather`];
+//! - the agent: [`Host`], [`inherit`], [`confirms`]; of its slices [`serve_slices`], [`slices_confirm`];
+//! - the tools that people type: [`verify()`], [`release`], [`preview()`].
 //!
 //! The simulation and the model check in `tests/` drive this very code. Every write it asks for is guarded:
 //! ledger writes by [`Guard`] and resourceVersion, answers by [`Answer::fits`], an agent's writes to its own
@@ -16,12 +18,15 @@
 mod host;
 mod ledger;
 mod names;
+mod preview;
 mod rebuild;
 mod record;
 mod serve;
+mod slices;
 mod tend;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 pub use host::{
     Action, CONFIRMED_FOR, ClaimKey, Host, Memory, NodeSeen, Outcome, Phase, Record, Seen, confirms,
@@ -32,7 +37,15 @@ pub use ledger::{
 pub use names::{
     CaptureName, EnactmentUid, NodeName, NodeUid, PolicyName, PoolName, PoolUid, RequestId, Stamp,
 };
-pub use rebuild::{Inheritance, Rebuilt, inherit, reassert, rebuild, went_back};
-pub use record::{Enactment, Grant, HostState, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Time};
+pub use preview::{Ask, Foreseen, Gets, Lacks, Reason, Stage, Wish, preview};
+pub use rebuild::{Inheritance, Rebuilt, Scope, inherit, outside, reassert, rebuild, reset, went_back};
+pub use record::{
+    Enactment, Grant, HostState, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Stranger, Time,
+};
 pub use serve::{Answer, Asked, Reply, Served, serve, serve_without_pool};
-pub use tend::{Brake, Facts, Tended, brake_limit, may_finish, tend};
+pub use slices::{
+    NewSlice, NodeSlice, SlicedView, SlicesServed, SlicesTended, Uncovered, gather, serve_slices,
+    serve_slices_without_pool, slices_confirm, tend_slices,
+};
+pub use tend::{Brake, Facts, Fate, NotReleased, Released, Tended, brake_limit, may_finish, release, tend};
+pub use verify::{Claimant, Difference, Place, Sighting, Sightings, verify};

@@ -42,10 +42,11 @@ mod selector;
 mod slice;
 mod spec;
 mod taken;
+mod tally;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ pub use barred::Barred;
 pub use bitmap::{Bitmap, BitmapError};
 pub use change::change;
 pub use choose::{Choice, Given, Holder, Kind, NoAddress, NodeView, PoolView, Want, choose};
-pub use count::Counts;
+pub use count::{Counts, RangeCounts};
 pub use encoding::{LEDGER_ENCODING, SCHEMA_VERSION, UnknownEncoding, check_encoding, hints};
 pub use error::{PoolError, PoolErrors, PoolWarning, Problem, Remark};
 pub use explain::{Status, Why};
@@ -65,6 +66,7 @@ pub use selector::{NodeSelector, Requirement, Selector, Term};
 pub use slice::{NotASlice, Slice, SliceChoice, SliceView, TakenSlices, choose_slice};
 pub use spec::{BlockSpec, PoolSpec, RangeSpec, RangeState, Reservation};
 pub use taken::Taken;
+pub use tally::Tally;
 
 use family::{Both, split};
 use line::Line;
@@ -167,6 +169,27 @@ impl Pool {
 
     fn parts(&self) -> impl Iterator<Item = &Part> {
         self.ranges.iter().flat_map(Range::parts)
+    }
+
+    /// Draining ranges that hold nothing that no other range has: what could go (R62, R74, R75).
+    pub fn idle(&self, held: impl Iterator<Item = IpAddr>) -> BTreeSet<&str> {
+        let draining = self.ranges.iter().filter(|range| !range.gives());
+        let mut idle: BTreeSet<&str> = draining.map(Range::name).collect();
+        if idle.is_empty() {
+            return idle;
+        }
+        for ip in held {
+            let mut having = self.ranges.iter().filter(|range| range.contains(ip));
+            if let (Some(only), None) = (having.next(), having.next()) {
+                idle.remove(only.name());
+            }
+        }
+        idle
+    }
+
+    /// Is there a range of this name that gives nothing new?
+    pub fn is_draining(&self, range: &str) -> bool {
+        self.ranges.iter().any(|own| own.name == range && !own.gives())
     }
 
     /// Where two pools meet: an address of both, if there is one (`OverlappingIPPool`, R16).

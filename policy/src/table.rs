@@ -49,11 +49,23 @@ impl Column {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<String>>,
+    width: usize,
 }
 
 impl Table {
     pub fn new<C: Into<Column>>(columns: impl IntoIterator<Item = C>) -> Self {
-        Self { columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self { columns: columns.into_iter().map(Into::into).collect(), rows: Vec::new(), width: WIDTH }
+    }
+
+    /// To be as wide as that, where its last column can make it so.
+    #[must_use]
+    pub fn within(self, width: usize) -> Self {
+        Self { width, ..self }
+    }
+
+    /// Has it rows?
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
     }
 
     /// One cell per column.
@@ -70,7 +82,7 @@ impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let last = self.columns.len().saturating_sub(1);
         let left: usize = self.columns.iter().take(last).map(|column| column.width + GAP).sum();
-        let room = WIDTH.saturating_sub(left).max(NARROWEST);
+        let room = self.width.saturating_sub(left).max(NARROWEST);
         let header = self.columns.iter().map(|column| column.title.to_owned()).collect();
         for cells in std::iter::once(&header).chain(&self.rows) {
             let mut line = String::new();
@@ -126,6 +138,14 @@ mod tests {
         assert_eq!(lines[2], format!("1       fd00::1   {}", ["word"; 16].join(" ")));
         assert_eq!(lines[3], format!("{:18}{}", "", ["word"; 4].join(" ")));
         assert!(lines.iter().all(|line| line.len() <= 100));
+    }
+
+    #[test]
+    fn a_table_is_as_wide_as_the_terminal() {
+        let mut table = Table::new(["NAME", "RANGES"]).within(40);
+        table.row(vec!["traffic-1".into(), "10.0.0.1-10.0.0.9, ".repeat(4)]);
+        let text = table.to_string();
+        assert!(text.lines().count() > 2 && text.lines().all(|line| line.chars().count() <= 40), "{text}");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 #
 #   node.sh FOLDER NAME ADDRESS PODS GROUP
 #
-# FOLDER/disks/NAME is its disk, with /etc and /var; what else it has is gone with it. GROUP is its part of every control group
-# hierarchy. Its cards eth0, eth1 and eth2 are put into its namespace from outside. It starts containerd, takes in the
-# images of FOLDER/images, starts the kubelet, and then does what FOLDER/disks/NAME/commands says: "kubelet" starts one.
+# FOLDER/disks/NAME is its disk, with /etc, /var and /usr/local; what else it has is gone with it. GROUP is its part of every
+# control group hierarchy. Its cards eth0, eth1 and eth2 are put into its namespace from outside. It runs the units that are
+# ordered before the kubelet, starts containerd, takes in the images of FOLDER/images, notes in FOLDER/NAME.before-kubelet
+# which addresses there are and which containers run, starts the kubelet, and then does what FOLDER/disks/NAME/commands says:
+# "kubelet" starts one.
 # The programs' places are in the environment: RUNTIME, PLUGINS, KUBELET.
 set -euo pipefail
 folder=$1 name=$2 address=$3 pods=$4 group=$5
@@ -15,7 +17,7 @@ export PATH=$RUNTIME:$PATH
 
 # Of the machine's /etc only what programs need to know users and find libraries.
 first_boot() {
-    mkdir -p "$disk"/{etc,var/lib,var/log,var/tmp,cni}
+    mkdir -p "$disk"/{etc,var/lib,var/log,var/tmp,local/bin,cni}
     ln -s /run "$disk/var/run"
     cp /etc/{passwd,group,nsswitch.conf,ld.so.cache} "$disk/etc"
     echo "$name" >"$disk/etc/hostname"
@@ -28,6 +30,7 @@ mounts() {
     mount --make-rshared /
     mount --bind "$disk/etc" /etc
     mount --bind "$disk/var" /var
+    mount --bind "$disk/local" /usr/local
     mount -t tmpfs run /run
     mount -t tmpfs opt /opt
     mkdir -p /run/lock /run/sysctl
@@ -110,6 +113,21 @@ resolvConf: ""
 YAML
 }
 
+# Services that are enabled and ordered before the kubelet have run when it starts, whatever came of them: as systemd does it,
+# with the capabilities that a unit leaves and the folders that it asks for.
+units_before_kubelet() {
+    local unit command bounds
+    for unit in /etc/systemd/system/multi-user.target.wants/*.service; do
+        grep --quiet --extended-regexp '^Before=(.* )?kubelet\.service( |$)' "$unit" 2>/dev/null || continue
+        command=$(sed -n 's/^ExecStart=//p' "$unit")
+        bounds=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
+        mkdir -p $(sed -n 's|^RuntimeDirectory=|/run/|p; s|^StateDirectory=|/var/lib/|p' "$unit")
+        # In words, as systemd takes it apart.
+        # shellcheck disable=SC2086
+        setpriv --no-new-privs --bounding-set="-all,$bounds" -- $command >>"$folder/units-$name.log" 2>&1 || true
+    done
+}
+
 kubelet() {
     "$KUBELET" --config="$disk/kubelet.yaml" --kubeconfig="$folder/pki/node-$name.kubeconfig" \
         --hostname-override="$name" --node-ip="$address" --root-dir=/var/lib/kubelet >>"$folder/kubelet-$name.log" 2>&1 &
@@ -121,11 +139,17 @@ control_groups
 mounts
 network
 settings
+units_before_kubelet
 containerd --config "$disk/containerd.toml" >>"$folder/containerd-$name.log" 2>&1 &
 until ctr --address "$socket" version >/dev/null 2>&1; do sleep 0.05; done
 for image in "$folder"/images/*.tar; do
     ctr --address "$socket" --namespace k8s.io images import "$image"
 done
+{
+    ip -brief -4 address
+    ctr --address "$socket" --namespace k8s.io tasks list
+} >"$folder/$name.noted"
+mv "$folder/$name.noted" "$folder/$name.before-kubelet"
 kubelet
 # From here on nothing that goes wrong ends the machine.
 set +e

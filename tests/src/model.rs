@@ -22,7 +22,7 @@
 //!   id and nothing else is in the ledger, a host has all addresses that its policy asks for or none, whoever
 //!   can be served is, and where all is gone the ledger is empty.
 //!
-//! Not modelled: several pools, slices, IPv6, literal addresses, reservations.
+//! Not modelled: several pools, IPv6, literal addresses, reservations. Sliced pools have a world of their own: [`sliced`].
 
 mod alike;
 mod check;
@@ -32,6 +32,7 @@ mod many;
 mod moves;
 mod normal;
 mod settle;
+pub mod sliced;
 mod store;
 mod world;
 

@@ -9,6 +9,7 @@ use agent::api::lease::Election;
 use agent::controller;
 use agent::node::{Agent, Settings};
 use agent::probe::Probes;
+use agent::wire::Timing;
 use anyhow::{Context, Result, ensure};
 use api_tests::cluster::{AGENT, Cluster, NAMESPACE};
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
@@ -30,6 +31,31 @@ const AT_ONCE: usize = 16;
 const IDENTITY: &str = "bench";
 /// How long agents remember who leads, and a moment.
 const LEASE_READ: Duration = Duration::from_secs(6);
+
+/// The pools that a crowd asks: so many, shared or cut into slices of so many bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Pools {
+    pub(crate) many: usize,
+    pub(crate) bits: Option<u8>,
+}
+
+impl Pools {
+    pub(crate) fn shared(many: usize) -> Self {
+        Self { many, bits: None }
+    }
+
+    pub(crate) fn sliced(many: usize, bits: u8) -> Self {
+        Self { many, bits: Some(bits) }
+    }
+
+    fn names(self) -> impl Iterator<Item = (String, usize)> {
+        (0..self.many).map(move |number| match self.bits {
+            None => (format!("pool-{number}"), number),
+            // A network of its own for every one: pools that overlap give nothing.
+            Some(bits) => (format!("cut-{bits}-{number}"), 110 + 20 * usize::from(bits) + number),
+        })
+    }
+}
 
 /// How long each claim took.
 pub(crate) type Grants = Vec<Duration>;
@@ -110,7 +136,9 @@ impl Crowd {
         let token = self.cluster.controller_token().await;
         let client = self.counted.client(self.cluster.client_of(&token));
         let election = Election::new(&client, NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY);
-        let led = async move { election.lead(|| controller::lead(client.clone())).await };
+        let led = async move {
+            election.lead(|| controller::lead(client.clone(), controller::Settings::default())).await;
+        };
         self.controller = Some(tokio::spawn(led));
     }
 
@@ -126,10 +154,10 @@ impl Crowd {
 
     /// All ask for an address of each of so many pools, and have one of their own. Over when each says that it is Available,
     /// so that all it takes is counted.
-    pub(crate) async fn ask(&self, pools: usize) -> Result<Grants> {
-        for number in 0..pools {
-            if self.pools().get_opt(&name(number)).await?.is_none() {
-                make_pool(&self.pools(), &name(number), number).await?;
+    pub(crate) async fn ask(&self, pools: Pools) -> Result<Grants> {
+        for (name, number) in pools.names() {
+            if self.pools().get_opt(&name).await?.is_none() {
+                make_pool(&self.pools(), &name, number, pools.bits).await?;
             }
         }
         self.prove(pools).await?;
@@ -137,7 +165,7 @@ impl Crowd {
         let mut seen = Box::pin(self.enactments().watch(&WatchParams::default().timeout(290), "0").await?);
         let begun = Instant::now();
         self.policies().create(&PostParams::default(), &policy(pools)?).await?;
-        let all = self.hosts.len() * pools;
+        let all = self.hosts.len() * pools.many;
         let mut told = begun;
         let mut given: BTreeMap<(String, String), Duration> = BTreeMap::new();
         let mut available: BTreeSet<String> = BTreeSet::new();
@@ -176,14 +204,16 @@ impl Crowd {
     }
 
     /// A pool that nobody has proven gives nothing: that takes a controller.
-    async fn prove(&self, pools: usize) -> Result<()> {
+    async fn prove(&self, pools: Pools) -> Result<()> {
         let api = self.pools();
+        let names: BTreeSet<String> = pools.names().map(|(name, _)| name).collect();
         until("proven", || async {
             let all = api.list(&ListParams::default()).await?;
-            let proven = all
-                .iter()
-                .filter(|pool| pool.status.as_ref().is_some_and(|status| status.rebuilt_for.is_some()));
-            Ok(proven.count() >= pools)
+            let proven = all.iter().filter(|pool| {
+                let is_proven = pool.status.as_ref().is_some_and(|status| status.rebuilt_for.is_some());
+                is_proven && names.contains(&pool.name_any())
+            });
+            Ok(proven.count() == names.len())
         })
         .await
     }
@@ -229,6 +259,7 @@ async fn host(cluster: &Cluster, counted: &Counted, folder: &std::path::Path, nu
     let state_dir = folder.join(&node);
     std::fs::create_dir_all(&state_dir)?;
     let settings = Settings {
+        exclude: Vec::new(),
         node,
         namespace: netns.parse()?,
         checkpoint_dir: state_dir.clone(),
@@ -237,6 +268,7 @@ async fn host(cluster: &Cluster, counted: &Counted, folder: &std::path::Path, nu
         register: None,
         lease_namespace: NAMESPACE.to_owned(),
         probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
+        wire_probe: Timing::default(),
     };
     let mut agent = Agent::open(client, settings)?;
     let stop = Box::new(agent.stop());
@@ -244,23 +276,28 @@ async fn host(cluster: &Cluster, counted: &Counted, folder: &std::path::Path, nu
     Ok(Host { netns, stop })
 }
 
-fn name(number: usize) -> String {
-    format!("pool-{number}")
-}
-
 /// An address of each pool, and nothing to do with it.
-fn policy(pools: usize) -> Result<NodeNetworkConfigurationPolicy> {
-    let capture: BTreeMap<String, String> = (0..pools)
-        .map(|number| (format!("a{number}"), format!("ippool.{}.allocate", name(number))))
+fn policy(pools: Pools) -> Result<NodeNetworkConfigurationPolicy> {
+    let capture: BTreeMap<String, String> = pools
+        .names()
+        .map(|(name, number)| (format!("a{number}"), format!("ippool.{name}.allocate")))
         .collect();
     let spec = json!({"capture": capture, "maxUnavailable": "100%", "desiredState": {}});
     Ok(serde_json::from_value(json!({"metadata": {"name": POLICY}, "spec": spec}))?)
 }
 
 /// Room for thousands.
-pub(crate) async fn make_pool(api: &Api<NodeIPPool>, name: &str, number: usize) -> Result<()> {
-    let pool: Value = json!({"metadata": {"name": name}, "spec": {"range": {"cidr": format!("10.{number}.0.0/16")},
-        "quarantine": "1s"}});
+pub(crate) async fn make_pool(
+    api: &Api<NodeIPPool>,
+    name: &str,
+    number: usize,
+    bits: Option<u8>,
+) -> Result<()> {
+    let mut range = json!({"cidr": format!("10.{number}.0.0/16")});
+    if let Some(bits) = bits {
+        range["perNodeHostBits"] = json!(bits);
+    }
+    let pool: Value = json!({"metadata": {"name": name}, "spec": {"range": range, "quarantine": "1s"}});
     api.create(&PostParams::default(), &serde_json::from_value(pool)?).await?;
     Ok(())
 }

@@ -5,7 +5,8 @@
 //! admission of `deploy`; all of them in this process. (a) A controller serves them; (b) there is none, so they serve themselves.
 //! Beside that, in the same run and on the same server: (c) the naive way, where everybody reads the pool, takes the first
 //! free address and writes it back until that is taken; (d) the same by one client, one claim after the other; (e) so many
-//! small objects created at once, which is the least that an API server can be asked for.
+//! small objects created at once, which is the least that an API server can be asked for. (f) The pool is cut into slices, and every
+//! host takes its own: a block of sixteen addresses, or an object per address.
 //!
 //! Times are from the creation of the policy until a watch shows the address in the enactment; requests and the API server's
 //! CPU are counted until every host is through. Nothing fails on a slow machine; an address that two have, a claim that is
@@ -23,12 +24,14 @@ use api_tests::cluster::Cluster;
 use api_tests::control_plane::{Disk, Options};
 
 use count::{Counted, Server, Spent};
-use crowd::{Crowd, Grants};
+use crowd::{Crowd, Grants, Pools};
 
 /// Few enough for the naive way, and as many as a large cluster has.
 const CROWDS: [usize; 2] = [256, 1_000];
 const MOST_NAIVE: usize = 256;
 const POOLS: usize = 10;
+/// Bits of a slice of a /28.
+const SLICE: u8 = 4;
 /// So many times as long as the controller took, the naive way is given.
 const NAIVE: f64 = 30.0;
 
@@ -65,16 +68,17 @@ async fn measure(cluster: &'static Cluster, crowds: &[usize]) -> Result<()> {
         alone.print(many, "d: one after the other", Some(&limit));
         crowd.grow(many).await?;
         crowd.lead().await;
-        let served = Measured::of(&server, &counted, || crowd.ask(1)).await?;
+        let served = Measured::of(&server, &counted, || crowd.ask(Pools::shared(1))).await?;
         served.print(many, "a: by the controller", Some(&limit));
         crowd.let_go().await?;
         if many <= MOST_NAIVE {
-            let of_each = Measured::of(&server, &counted, || crowd.ask(POOLS)).await?;
+            let of_each = Measured::of(&server, &counted, || crowd.ask(Pools::shared(POOLS))).await?;
             of_each.print(many, &format!("a: of {POOLS} pools each"), Some(&limit));
             crowd.let_go().await?;
         }
+        slices(&server, &counted, &crowd, many, &limit).await?;
         crowd.unled().await;
-        let themselves = Measured::of(&server, &counted, || crowd.ask(1)).await?;
+        let themselves = Measured::of(&server, &counted, || crowd.ask(Pools::shared(1))).await?;
         themselves.print(many, "b: by themselves", Some(&limit));
         crowd.let_go().await?;
         if many <= MOST_NAIVE {
@@ -92,6 +96,24 @@ async fn measure(cluster: &'static Cluster, crowds: &[usize]) -> Result<()> {
                 ),
             }
         }
+    }
+    Ok(())
+}
+
+/// Of sliced pools every host serves itself, led or not: blocks of sixteen, an object per address, and many pools.
+async fn slices(
+    server: &Server,
+    counted: &Counted,
+    crowd: &Crowd,
+    many: usize,
+    limit: &Measured,
+) -> Result<()> {
+    let each = (many <= MOST_NAIVE).then_some((POOLS, SLICE));
+    for (pools, bits) in [(1, SLICE), (1, 0)].into_iter().chain(each) {
+        let cut = Measured::of(server, counted, || crowd.ask(Pools::sliced(pools, bits))).await?;
+        let of = if pools > 1 { format!(", of {pools} pools each") } else { String::new() };
+        cut.print(many, &format!("f: slices /{}{of}", 32 - bits), Some(limit));
+        crowd.let_go().await?;
     }
     Ok(())
 }

@@ -109,7 +109,7 @@ const NAME: &str = "plain";
 
 async fn fresh_pool(cluster: &Cluster, counted: &Counted) -> Result<Api<NodeIPPool>> {
     let api: Api<NodeIPPool> = Api::all(counted.client(cluster.client()));
-    make_pool(&api, NAME, 99).await?;
+    make_pool(&api, NAME, 99, None).await?;
     Ok(api)
 }
 

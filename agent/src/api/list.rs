@@ -19,12 +19,18 @@ where
     let mut found = Vec::new();
     loop {
         let page = api.list(&select).await?;
-        found.extend(page.items);
+        found.extend(page.items.into_iter().map(without_managed_fields));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => select.continue_token = Some(token),
             None => return Ok((found, page.metadata.resource_version.unwrap_or_default())),
         }
     }
+}
+
+/// Who wrote which field is nothing that anybody here asks for, and of a Node or an enactment it is most of it.
+pub fn without_managed_fields<K: Resource>(mut object: K) -> K {
+    object.meta_mut().managed_fields = None;
+    object
 }
 
 /// One object, as it is now. By a list and not by a get: an API server answers a list from what it has in memory, once it

@@ -1,14 +1,15 @@
 //! `berth agent`: work on this host until told to stop.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::ArgAction;
+use ipnet::IpNet;
 
 use super::client::{self, Connect};
-use super::run::{Running, boolean};
+use super::run::{Running, boolean, network};
 use super::{UsageError, live, render};
 use crate::api::lease::Election;
 use crate::api::rights::Rights;
@@ -21,6 +22,7 @@ use crate::node::{Agent, Registration, Settings};
 use crate::notify::Notify;
 use crate::probe::{Probes, Which};
 use crate::telemetry::say;
+use crate::wire::Timing;
 
 /// Give this host its addresses, and keep its network as its policies say
 ///
@@ -28,7 +30,7 @@ use crate::telemetry::say;
 /// it went. What something else changes is put back. What it holds is in a journal on disk before it is used, so a
 /// restart, or a boot without the API, changes nothing. SIGTERM and Ctrl-C end it; a change under way is finished or undone.
 ///
-/// Needs CAP_NET_ADMIN. Each flag can also be given by the environment, or in the file of --config.
+/// Needs CAP_NET_ADMIN, and CAP_NET_RAW to ask the wire and the gateway. Each flag can also be given by the environment, or in the file of --config.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -71,12 +73,19 @@ pub(super) struct Args {
     /// How long what is silent after a change is waited for, before the change is undone
     #[arg(long, value_name = "SECONDS", env = "BERTH_PROBE_TIMEOUT", default_value_t = 60)]
     probe_timeout: u64,
+    /// How long the wire is asked whether somebody else has a pooled IPv4 address before it is used: 100ms, say, 2s, or off; a
+    /// policy's annotation nmstate.io/wire-probe says otherwise for that policy
+    #[arg(long, value_name = "TIME", env = "BERTH_WIRE_PROBE", default_value_t = Timing::default())]
+    wire_probe: Timing,
     /// Labels of the Node that is registered
     #[arg(long, value_name = "KEY=VALUE", env = "BERTH_NODE_LABELS", value_delimiter = ',', value_parser = render::label)]
     node_labels: Vec<(String, String)>,
     /// kubernetes-nmstate's lock, held so that its handler and this agent never both work on this host; 'none' for no lock
     #[arg(long, value_name = "FILE", env = "NMSTATE_INSTANCE_NODE_LOCK_FILE", default_value = NMSTATE_LOCK)]
     node_lock: PathBuf,
+    /// Networks that no pool gives of, such as those of pods; Service CIDRs that the API has are kept free by themselves
+    #[arg(long, value_name = "CIDR", env = "BERTH_EXCLUDE_CIDRS", value_delimiter = ',', value_parser = network)]
+    exclude_cidrs: Vec<IpNet>,
     #[command(flatten)]
     running: Running,
 }
@@ -85,7 +94,7 @@ pub(super) struct Args {
 const LET_GO: Duration = Duration::from_secs(2);
 
 /// Where kubernetes-nmstate has it.
-const NMSTATE_LOCK: &str = "/var/k8s_nmstate/handler_lock";
+pub(super) const NMSTATE_LOCK: &str = "/var/k8s_nmstate/handler_lock";
 
 /// Where an agent answers, if not told otherwise; with --netns nowhere, since there may be many.
 const HEALTH: &str = "127.0.0.1:9465";
@@ -110,7 +119,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let place = || format!("--state-dir {}", args.state_dir.display());
     std::fs::create_dir_all(&args.state_dir).with_context(place)?;
     let node = args.node.clone().unwrap_or_else(client::hostname);
-    let _lock = args.nmstate_lock()?;
+    let _lock = nmstate_lock(&args.node_lock, &args.netns.clone().unwrap_or_default())?;
     let rights = Arc::new(Rights::default());
     let client = match &args.standalone {
         None => args.connect.client(rights.clone()).await?,
@@ -143,6 +152,14 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// On another network than the host's there is no kubernetes-nmstate.
+pub(super) fn nmstate_lock(path: &Path, namespace: &Namespace) -> anyhow::Result<Option<NmstateLock>> {
+    match path.as_os_str() != "none" && is_hosts_network(namespace) {
+        true => Ok(NmstateLock::take(path)?),
+        false => Ok(None),
+    }
+}
+
 impl Args {
     /// By hand, since a setting of a file is no argument to clap.
     fn check(&self) -> Result<(), UsageError> {
@@ -167,16 +184,9 @@ impl Args {
                 patience: Duration::from_secs(self.probe_timeout),
                 insist: true,
             },
+            wire_probe: self.wire_probe,
+            exclude: self.exclude_cidrs.clone(),
             register: registers.then(|| Registration { labels: self.node_labels.iter().cloned().collect() }),
-        }
-    }
-
-    /// On another network than the host's there is no kubernetes-nmstate.
-    fn nmstate_lock(&self) -> anyhow::Result<Option<NmstateLock>> {
-        let is_wanted = self.node_lock.as_os_str() != "none";
-        match is_wanted && is_hosts_network(&self.netns.clone().unwrap_or_default()) {
-            true => Ok(NmstateLock::take(&self.node_lock)?),
-            false => Ok(None),
         }
     }
 
@@ -195,7 +205,9 @@ impl Args {
             if self.with_controller || self.standalone.is_some() {
                 let name = crds::names::lease::CONTROLLER;
                 let election = Election::new(client, &self.namespace, name, node);
-                election.lead(|| controller::lead(client.clone())).await;
+                let exclude = self.exclude_cidrs.clone();
+                let settings = controller::Settings { exclude, ..controller::Settings::default() };
+                election.lead(|| controller::lead(client.clone(), settings.clone())).await;
             }
         };
         let follow = async {

@@ -164,39 +164,13 @@ fn explain(error: ApplyError, file: &str, store: &Store) -> anyhow::Error {
 }
 
 fn aftermath(reverted: &Reverted, checkpoint: &std::path::Path) -> String {
-    if reverted.is_complete() {
-        return "not applied; the host is as it was before".to_owned();
+    let whole = reverted.is_over() && reverted.lost.is_empty();
+    let mut text = if whole { "not applied; " } else { "not applied, and " }.to_owned();
+    text.push_str(&reverted.outcome().join("\n"));
+    if !whole && reverted.aside.is_none() {
+        let at = checkpoint.display();
+        let _ = write!(text, "\nthe next 'berth apply' tries again; what was before is in {at}");
     }
-    let unheard = |text: &mut String| {
-        for route in &reverted.unheard {
-            let _ = write!(text, "\ncomes back when its router speaks again: {route}");
-        }
-    };
-    if reverted.is_over() && reverted.lost.is_empty() {
-        let mut text = "not applied; all that was there is put back but for what routers announce".to_owned();
-        unheard(&mut text);
-        return text;
-    }
-    let mut text = "not applied, and NOT all of it could be put back".to_owned();
-    for step in &reverted.left {
-        let _ = write!(text, "\nstill to do: {step}");
-    }
-    for lost in &reverted.lost {
-        let _ = write!(text, "\ncan't be brought back: {lost}");
-    }
-    unheard(&mut text);
-    if let Some(aside) = &reverted.aside {
-        let _ = write!(text, "\nwhat was before is kept in {}", aside.display());
-        return text;
-    }
-    for failed in &reverted.failed {
-        let _ = write!(text, "\nfailed: {}: {}", failed.step, failed.cause);
-    }
-    if let Some(blind) = &reverted.blind {
-        let _ = write!(text, "\nthe host can't be looked at: {blind}");
-    }
-    let _ =
-        write!(text, "\nthe next 'berth apply' tries again; what was before is in {}", checkpoint.display());
     text
 }
 

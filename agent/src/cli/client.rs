@@ -1,26 +1,19 @@
-//! What the verbs that speak to the API share: how to reach it, how long to wait for it, and when to stop.
+//! What the verbs that speak to the API share: how to reach it, and when to stop.
 
 use std::future::Future;
-use std::path::PathBuf;
-use std::pin::Pin;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use anyhow::Context;
-use hyper::http::{Request, Response};
 use kube::Client;
-use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tower::{BoxError, Service};
 
-use crate::api::rights::{Noting, Rights};
+use crate::api::connection;
+use crate::api::rights::Rights;
 
-/// How long an answer may take to begin: what takes longer is as good as away, and every write is guarded, so asking again
-/// does no harm. Watches begin as fast as everything else, and then last.
-const ANSWER: Duration = Duration::from_secs(15);
 /// How long threads that nobody waits for any more (a name that is being looked up) may keep the process.
 const REST: Duration = Duration::from_secs(1);
 
@@ -45,36 +38,57 @@ impl Connect {
                     .with_context(|| format!("--kubeconfig {}", path.display()))?
             }
         };
-        let builder = ClientBuilder::try_from(config).context("the API can't be reached as configured")?;
-        let noting = tower::layer::layer_fn(move |inner| Noting::new(inner, rights.clone()));
-        Ok(builder.with_layer(&tower::layer::layer_fn(Patient)).with_layer(&noting).build())
+        connection::client(config, rights).context("the API can't be reached as configured")
     }
 }
 
-/// A service whose answers must begin in time: one that takes a request and never answers is as good as away.
-#[derive(Clone)]
-struct Patient<S>(S);
+/// Where 'berth serve' listens, if not told otherwise.
+const SOCKET: &str = "/run/berth/api.sock";
 
-impl<S, B> Service<Request<Body>> for Patient<S>
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
-    S::Future: Send + 'static,
-    B: 'static,
-{
-    type Response = Response<B>;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, BoxError>> + Send>>;
+/// Which API, for the tools that people type: a cluster's, or that of a 'berth serve' on this host.
+#[derive(Debug, clap::Args)]
+pub(super) struct Reach {
+    /// How to reach the API; default: $KUBECONFIG, ~/.kube/config, the pod's service account, or the socket of a 'berth serve'
+    #[arg(long, value_name = "FILE", env = "BERTH_KUBECONFIG", global = true, help_heading = "API")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig to use, in place of its current one
+    #[arg(long, value_name = "NAME", global = true, help_heading = "API")]
+    context: Option<String>,
+    /// The unix socket of a 'berth serve' on this host, in place of a kubeconfig
+    #[arg(long, value_name = "PATH", global = true, conflicts_with = "context", help_heading = "API")]
+    socket: Option<PathBuf>,
+}
 
-    fn poll_ready(&mut self, context: &mut std::task::Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(context)
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let answer = self.0.call(request);
-        Box::pin(async move {
-            let in_time = tokio::time::timeout(ANSWER, answer).await;
-            in_time.unwrap_or_else(|_| Err(format!("no answer within {} s", ANSWER.as_secs()).into()))
-        })
+impl Reach {
+    pub(super) async fn client(&self) -> anyhow::Result<Client> {
+        if let Some(socket) = &self.socket {
+            return Ok(connection::over_socket(socket.clone()));
+        }
+        let options = KubeConfigOptions { context: self.context.clone(), ..KubeConfigOptions::default() };
+        let config = match (&self.kubeconfig, &self.context) {
+            (None, None) => match kube::Config::infer().await {
+                Ok(config) => config,
+                Err(_) if Path::new(SOCKET).exists() => return Ok(connection::over_socket(SOCKET.into())),
+                Err(error) => {
+                    return Err(error).context(format!(
+                        "no API is configured: give --kubeconfig FILE, set KUBECONFIG, or run 'berth serve' here (--socket \
+                         PATH, if it isn't {SOCKET})"
+                    ));
+                }
+            },
+            (Some(path), _) => {
+                let place = || format!("--kubeconfig {}", path.display());
+                let config = Kubeconfig::read_from(path).with_context(place)?;
+                kube::Config::from_custom_kubeconfig(config, &options).await.with_context(place)?
+            }
+            (None, Some(context)) => {
+                let place = || format!("--context {context}");
+                kube::Config::from_kubeconfig(&options).await.with_context(place)?
+            }
+        };
+        // What it lacks is said by what was asked for.
+        let rights = Arc::new(Rights::default());
+        connection::client(config, rights).context("the API can't be reached as configured")
     }
 }
 
@@ -90,21 +104,27 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     done
 }
 
-/// SIGTERM and Ctrl-C, heard from the moment this is made.
+/// SIGTERM, Ctrl-C and the end of a terminal, heard from the moment this is made.
 pub(super) struct Stop {
     terminate: Signal,
     interrupt: Signal,
+    hangup: Signal,
 }
 
 impl Stop {
     pub(super) fn new() -> anyhow::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
 
     pub(super) async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
+            _ = self.hangup.recv() => {}
         }
     }
 }

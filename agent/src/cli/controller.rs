@@ -1,16 +1,23 @@
 //! `berth controller`: serve claims and lead rollouts, one at a time among those that run.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
+use ipnet::IpNet;
+
 use super::client::{self, Connect};
-use super::run::Running;
+use super::look::Look;
+use super::run::{Running, network};
 use crate::api::lease::Election;
 use crate::api::rights::Rights;
+use crate::controller::Settings;
 use crate::health::Health;
 use crate::notify::Notify;
 use crate::telemetry::say;
-use crate::{api, controller};
+use crate::{api, controller, manifests};
 
 /// Serve claims, take back what nobody holds, lead rollouts
 ///
@@ -26,6 +33,15 @@ pub(super) struct Args {
     /// The namespace of the Lease
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "default")]
     namespace: String,
+    /// Networks that no pool gives of, such as those of pods; Service CIDRs that the API has are kept free by themselves
+    #[arg(long, value_name = "CIDR", env = "BERTH_EXCLUDE_CIDRS", value_delimiter = ',', value_parser = network)]
+    exclude_cidrs: Vec<IpNet>,
+    /// Pools that are to be there: a file of NodeIPPools, or a directory of such files. One that is not there is made; one
+    /// that says otherwise is told of and left as it is
+    #[arg(long, value_name = "FILE|DIR", env = "BERTH_ENSURE_POOLS")]
+    ensure_pools: Option<PathBuf>,
+    #[command(flatten)]
+    look: Look,
     #[command(flatten)]
     running: Running,
 }
@@ -41,20 +57,35 @@ Default of --health-address: 127.0.0.1:9466.
 
 Examples:
   berth controller --kubeconfig /etc/berth/kubeconfig
-  berth controller                     # in a pod: by its service account";
+  berth controller                     # in a pod: by its service account
+  berth controller --ensure-pools /etc/berth/pools --exclude-cidrs 10.244.0.0/16";
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     args.running.speak();
-    client::block_on(work(args)).map(|()| String::new())
+    let settings = args.settings()?;
+    client::block_on(work(args, &settings)).map(|()| String::new())
 }
 
-async fn work(args: &Args) -> anyhow::Result<()> {
+impl Args {
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let ensure = match &self.ensure_pools {
+            None => BTreeMap::new(),
+            Some(path) => {
+                manifests::pools(path).with_context(|| format!("--ensure-pools {}", path.display()))?
+            }
+        };
+        Ok(Settings { exclude: self.exclude_cidrs.clone(), ensure, ..Settings::default() })
+    }
+}
+
+async fn work(args: &Args, settings: &Settings) -> anyhow::Result<()> {
     let mut asked = client::Stop::new()?;
     let rights = Arc::new(Rights::default());
     let client = args.connect.client(rights.clone()).await?;
     let health = Arc::new(Health::default());
     health.shows(rights);
     let _server = args.running.answer(Some(HEALTH), &health).await?;
+    let _page = args.look.offer(client.clone()).await?;
     let identity = format!("{}-{}", client::hostname(), &api::random::id()[..8]);
     let (name, namespace) = (crds::names::lease::CONTROLLER, args.namespace.as_str());
     let election = Election::new(&client, namespace, name, &identity);
@@ -63,7 +94,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     health.passed(true);
     let lead = || {
         say(&format!("{identity}: leads"));
-        controller::lead_seen(client.clone(), &health)
+        controller::lead_seen(client.clone(), settings.clone(), &health)
     };
     let notify = Notify::from_env();
     tokio::select! {

@@ -36,6 +36,31 @@ impl Shown {
     }
 }
 
+/// The form of what people look at: a table as wide as the terminal, one with more columns, or a document for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Listing {
+    Table,
+    /// A table with more columns
+    Wide,
+    Yaml,
+    Json,
+}
+
+impl Listing {
+    /// Nothing for a table.
+    pub(super) fn format(self) -> Option<Format> {
+        match self {
+            Self::Table | Self::Wide => None,
+            Self::Yaml => Some(Format::Yaml),
+            Self::Json => Some(Format::Json),
+        }
+    }
+
+    pub(super) fn is_wide(self) -> bool {
+        self == Self::Wide
+    }
+}
+
 /// A value as text, ending in a line break.
 pub(super) fn document(value: &Value, format: Format) -> anyhow::Result<String> {
     match format {

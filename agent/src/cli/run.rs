@@ -4,14 +4,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::builder::BoolishValueParser;
+use ipnet::IpNet;
 
 use crate::health::Health;
-use crate::health::serve::{Address, Server};
+use crate::health::serve;
+use crate::http::{Address, Server};
 use crate::telemetry::{self, Form, Level, say, warn};
 
 /// How a flag that is on or off takes its value: `--flag`, `--flag=false`, `true` or `false` elsewhere.
 pub(super) fn boolean() -> BoolishValueParser {
     BoolishValueParser::new()
+}
+
+/// A network, with or without host bits.
+pub(super) fn network(text: &str) -> Result<IpNet, String> {
+    text.parse().map_err(|_| "a network such as 10.96.0.0/12 is wanted".to_owned())
 }
 
 /// Settings of every verb that runs on.
@@ -49,7 +56,7 @@ impl Running {
         let asked = self.health_address;
         let usual = usual.and_then(|usual| usual.parse().ok()).unwrap_or(Address::Nowhere);
         let Address::At(address) = asked.unwrap_or(usual) else { return Ok(None) };
-        match Server::start(address, health.clone()).await {
+        match serve::start(address, health.clone()).await {
             Ok(server) => {
                 say(&format!("health and metrics on http://{}", server.address));
                 Ok(Some(server))

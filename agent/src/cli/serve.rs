@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower::{Service, ServiceExt as _};
 
+use super::look::Look;
 use crate::clock::now;
 use crate::embedded::listen::{Address, Listener, Place};
 use crate::embedded::revoked::FILE as REVOKED;
@@ -86,6 +87,8 @@ struct Serve {
     /// Write a kubeconfig of the first TCP address, once it listens
     #[arg(long, value_name = "FILE")]
     write_kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    look: Look,
 }
 
 const EXAMPLES: &str = "\
@@ -122,6 +125,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
 }
 
 async fn serve(args: &Serve) -> anyhow::Result<()> {
+    args.look.on_loopback_only()?;
     let tls = args.tls()?;
     args.warn(tls.as_ref());
     // Before anything is opened: whoever asks to stop while we start is heard.
@@ -148,6 +152,7 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     for listener in listeners {
         serving.spawn(listener.serve(service(api.clone()), stopping.clone(), PATIENCE));
     }
+    let page = args.look.offer(api.client()).await?;
     let notify = Notify::from_env();
     notify.ready().await;
     let [terminate, interrupt] = &mut asked;
@@ -158,6 +163,7 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     }
     say("stopping");
     notify.stopping();
+    drop(page);
     stop.send_replace(true);
     api.stop();
     while serving.join_next().await.is_some() {}

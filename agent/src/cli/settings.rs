@@ -33,13 +33,21 @@ enum FileError {
 
 /// Arguments, environment and file of this process. Ends it where arguments are wrong, or help is asked for, as clap does.
 pub(super) fn parse() -> anyhow::Result<Args> {
-    let given = Args::command().get_matches();
+    let given = called().get_matches();
     let Some((verb, path)) = named(&given) else {
         return Ok(Args::from_arg_matches(&given).unwrap_or_else(|error| error.exit()));
     };
-    let command = with_file(&Args::command(), &verb, &path)?;
+    let command = with_file(&called(), &verb, &path)?;
     let matches = command.get_matches();
     Ok(Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+}
+
+/// The command line under the name that it was called by: as kubectl's plugin it is `kubectl berth`.
+fn called() -> Command {
+    let name = std::env::args_os().next().map(PathBuf::from);
+    let is_plugin = name.is_some_and(|name| name.file_name().is_some_and(|name| name == "kubectl-berth"));
+    let command = Args::command();
+    if is_plugin { command.bin_name("kubectl berth") } else { command }
 }
 
 /// The verb and its file, where one is named.

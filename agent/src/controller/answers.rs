@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::api::error::{Trouble, optional, trouble};
 use crate::api::guard;
-use crate::metrics::CLAIMS;
+use crate::metrics::{CLAIMS, RELEASES};
 use crate::records;
 
 /// Patches under way at any time: in a crowd more than half of what agents and controller may have of an API server
@@ -90,8 +90,17 @@ pub(crate) async fn write<'a>(
         .await
 }
 
-/// The claims among answers, as they are counted once they are written: pool, kind and result.
-struct Counted(Vec<(PoolName, &'static str, &'static str)>);
+/// Answers, as they are counted once they are written.
+struct Counted(Vec<Count>);
+
+struct Count {
+    pool: PoolName,
+    /// Of what was granted; else nothing.
+    range: String,
+    kind: &'static str,
+    /// None: a release, the end of a claim.
+    result: Option<&'static str>,
+}
 
 impl Counted {
     fn of(object: &NodeNetworkConfigurationEnactment, parts: &[Part<'_>]) -> Self {
@@ -105,7 +114,6 @@ impl Counted {
         let result = |answer: &Answer| match &answer.reply {
             Reply::Grant(_) => Some("granted"),
             Reply::Refuse(refusal) => match refusal.reason {
-                // The end of one, not a new one.
                 RefusalReason::Released => None,
                 RefusalReason::HeldByAnother => Some("HeldByAnother"),
                 RefusalReason::NoAddress => Some("NoAddress"),
@@ -114,15 +122,30 @@ impl Counted {
         };
         let counted = |part: &Part<'_>| {
             let pool = part.of.name.clone();
-            let each = |answer: &&Answer| Some((pool.clone(), kind(&pool, answer), result(answer)?));
-            part.answers.iter().filter_map(each).collect::<Vec<_>>()
+            let range = |answer: &Answer| match &answer.reply {
+                Reply::Grant(grant) => {
+                    let of = grant.lease.ips.first().and_then(|ip| part.of.pool?.range_of(*ip));
+                    of.map(|range| range.name().to_owned()).unwrap_or_default()
+                }
+                Reply::Refuse(_) => String::new(),
+            };
+            let each = |answer: &&Answer| Count {
+                pool: pool.clone(),
+                range: range(answer),
+                kind: kind(&pool, answer),
+                result: result(answer),
+            };
+            part.answers.iter().map(each).collect::<Vec<_>>()
         };
         Self(parts.iter().flat_map(counted).collect())
     }
 
     fn add(&self) {
-        for (pool, kind, result) in &self.0 {
-            CLAIMS.add(&[pool.as_str(), kind, result], 1);
+        for Count { pool, range, kind, result } in &self.0 {
+            match result {
+                Some(result) => CLAIMS.add(&[pool.as_str(), range, kind, result], 1),
+                None => RELEASES.add(&[pool.as_str()], 1),
+            }
         }
     }
 }

@@ -39,8 +39,13 @@ impl Lead {
                 let of = index.pools.get(pool);
                 let read = of.map(|of| records::pool::read(&of.object, &of.pool));
                 match read {
-                    Some(Ok(ledger)) => drop(ledgers.insert(pool.clone(), ledger)),
-                    None if !index.unreadable.contains(pool) => {}
+                    Some(Ok(mut ledger)) => {
+                        for slice in index.slices_of(pool) {
+                            ledger.allocations.extend(slice.ledger.allocations);
+                        }
+                        ledgers.insert(pool.clone(), ledger);
+                    }
+                    None if !index.unreadable.contains_key(pool) => {}
                     // A pool that can't be read is there all the same, and may have an entry of it.
                     Some(Err(_)) | None => {
                         drop(index);

@@ -9,14 +9,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
-use policy::claim::{Enactment, HostState, NodeName, NodeUid, PolicyName, PoolName};
+use policy::claim::{Enactment, HostState, NodeName, NodeSlice, NodeUid, PolicyName, PoolName};
 use policy::pool::{Pool, PoolErrors};
 use policy::rollout::Part;
 use tokio::sync::Notify;
 
+use super::resets::{Marked, Marks};
+use super::shown::NodeNetworkStateShown;
 use crate::api::Change;
 use crate::records;
 
@@ -77,6 +79,13 @@ impl PoolKnown {
     }
 }
 
+/// A slice, and what it says.
+#[derive(Clone, Debug)]
+pub(super) struct SliceKnown {
+    pub(super) object: Arc<NodeIPSlice>,
+    pub(super) slice: NodeSlice,
+}
+
 /// Names that want a look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Work {
@@ -121,10 +130,14 @@ pub(super) struct Index {
     pub(super) by_policy: BTreeMap<PolicyName, BTreeSet<String>>,
     pub(super) states: BTreeMap<NodeName, HostState>,
     pub(super) pools: BTreeMap<PoolName, PoolKnown>,
+    /// By pool and name.
+    pub(super) slices: BTreeMap<PoolName, BTreeMap<String, SliceKnown>>,
     /// Pools of which an older version was told after a newer.
     pub(super) doubtful: BTreeSet<PoolName>,
-    /// Pools whose spec this version can't read.
-    pub(super) unreadable: BTreeSet<PoolName>,
+    /// Pools whose spec this version can't read, and why.
+    pub(super) unreadable: BTreeMap<PoolName, (Arc<NodeIPPool>, String)>,
+    /// Resets that policies and enactments ask for.
+    pub(super) marks: Marks,
     pub(super) policies: BTreeMap<PolicyName, Arc<NodeNetworkConfigurationPolicy>>,
     /// Hosts whose word was asked for since they last reported.
     asked: BTreeSet<NodeName>,
@@ -184,13 +197,21 @@ impl Known {
         self.index().asked.remove(node);
     }
 
-    /// From now on there is work: all of it.
-    pub(super) fn begin(&self) {
+    /// From now on there is work: all of it, and these pools, which may not be there.
+    pub(super) fn begin(&self, pools: impl Iterator<Item = PoolName>) {
         let mut index = self.index();
         index.begun = true;
         let all = index.everything();
         index.due.add(all);
+        index.due.pools.extend(pools);
         self.wake.notify_one();
+    }
+
+    /// Something changed that all pools depend on.
+    pub(super) fn everything(&self) {
+        let index = self.index();
+        let work = index.everything();
+        self.due(index, work);
     }
 
     /// Waits for work, and takes all there is: what gathers meanwhile is the next batch.
@@ -261,11 +282,11 @@ impl Known {
         self.due(index, work);
     }
 
-    pub(super) fn state(&self, change: &Change<NodeNetworkState>) {
+    pub(super) fn state(&self, change: &Change<NodeNetworkStateShown>) {
         let name = NodeName::new(change.object().name_any());
         let mut index = self.index();
         let now = match change {
-            Change::Put(state) => records::state::shown(state).ok(),
+            Change::Put(state) => state.shown.clone().ok(),
             Change::Gone(_) => None,
         };
         let before = match now {
@@ -292,7 +313,9 @@ impl Known {
             Change::Gone(_) => None,
         };
         let mut index = self.index();
-        let work = index.put_enactment(name, now);
+        let mut work = index.put_enactment(name.clone(), now);
+        let marked = index.mark(Marked::Enactment(name), change);
+        work.pools.extend(marked);
         self.due(index, work);
     }
 
@@ -303,7 +326,10 @@ impl Known {
         if index.enactments.get(&name).is_some_and(|known| is_newer(&*known.object, &object)) {
             return;
         }
-        let work = index.put_enactment(name, EnactmentKnown::of(&Arc::new(object)));
+        let object = Arc::new(object);
+        let mut work = index.put_enactment(name.clone(), EnactmentKnown::of(&object));
+        let marked = index.mark(Marked::Enactment(name), &Change::Put(object));
+        work.pools.extend(marked);
         self.due(index, work);
     }
 
@@ -330,6 +356,23 @@ impl Known {
         self.due(index, Work { pools, ..Work::default() });
     }
 
+    /// A slice that can't be read keeps its block all the same: only its node's agent could say what is in it.
+    pub(super) fn slice(&self, change: &Change<NodeIPSlice>) {
+        let object = change.object();
+        let (pool, name) = (PoolName::new(object.spec.pool.as_str()), object.name_any());
+        let mut index = self.index();
+        let slices = index.slices.entry(pool.clone()).or_default();
+        match change {
+            Change::Put(object) => match records::slice::read(object) {
+                Ok(slice) => drop(slices.insert(name, SliceKnown { object: object.clone(), slice })),
+                Err(_) => drop(slices.remove(&name)),
+            },
+            Change::Gone(_) => drop(slices.remove(&name)),
+        }
+        index.slices.retain(|_, slices| !slices.is_empty());
+        self.due(index, Work::of_pool(pool));
+    }
+
     /// What was just read or written, without waiting for the watch.
     pub(super) fn fresh_pool(&self, object: NodeIPPool) {
         let name = PoolName::new(object.name_any());
@@ -339,6 +382,16 @@ impl Known {
         if !known.is_some_and(|known| is_newer(&*known.object, &object)) || index.doubtful.contains(&name) {
             index.put_pool(&name, &Arc::new(object));
         }
+    }
+
+    /// It was just seen that this one is gone; another of its name may be there by now.
+    pub(super) fn gone_pool(&self, object: &NodeIPPool) {
+        let mut index = self.index();
+        let name = PoolName::new(object.name_any());
+        if index.pools.get(&name).is_some_and(|known| known.object.uid() == object.uid()) {
+            index.pools.remove(&name);
+        }
+        self.due(index, Work::of_pool(name));
     }
 
     /// The same of a policy. Nothing, where it is gone.
@@ -362,16 +415,34 @@ impl Known {
             Change::Put(object) => index.policies.insert(name.clone(), object.clone()),
             Change::Gone(_) => index.policies.remove(&name),
         };
-        self.due(index, Work::of_policy(name));
+        let mut work = Work::of_policy(name.clone());
+        let marked = index.mark(Marked::Policy(name), change);
+        work.pools.extend(marked);
+        self.due(index, work);
     }
 }
 
 impl Index {
     fn everything(&self) -> Work {
         Work {
-            pools: self.pools.keys().chain(self.by_pool.keys()).cloned().collect(),
+            pools: (self.pools.keys().chain(self.by_pool.keys()))
+                .chain(self.slices.keys())
+                .chain(self.marks.pools())
+                .cloned()
+                .collect(),
             policies: self.policies.keys().cloned().collect(),
             enactments: self.vanished().collect(),
+        }
+    }
+
+    /// Whether an object asks for a reset; the pool that wants a look by it.
+    fn mark<K: kube::Resource>(&mut self, of: Marked, change: &Change<K>) -> Option<PoolName> {
+        match change {
+            Change::Put(object) => self.marks.note(of, object.annotations()),
+            Change::Gone(_) => {
+                self.marks.forget(&of);
+                None
+            }
         }
     }
 
@@ -390,11 +461,17 @@ impl Index {
     fn restless(&self) -> BTreeSet<PoolName> {
         let waits = |known: &PoolKnown| {
             let Some(status) = &known.object.status else { return true };
+            let unsynced = |one: &crds::Condition| one.reason == crds::names::pool::UNSYNCRONIZED;
             status.rebuilt_for.is_none()
                 || status.hold.is_some()
+                || status.conditions.iter().any(unsynced)
                 || status.allocations.values().any(|entry| entry.state.is_some())
         };
-        self.pools.iter().filter(|(_, known)| waits(known)).map(|(name, _)| name.clone()).collect()
+        let aside =
+            |known: &SliceKnown| known.slice.ledger.allocations.values().any(|entry| !entry.is_held());
+        let sliced = self.slices.iter().filter(|(_, slices)| slices.values().any(aside));
+        let restless = self.pools.iter().filter(|(_, known)| waits(known)).map(|(name, _)| name.clone());
+        restless.chain(sliced.map(|(name, _)| name.clone())).collect()
     }
 
     fn put_enactment(&mut self, name: String, now: Option<EnactmentKnown>) -> Work {
@@ -446,9 +523,9 @@ impl Index {
                 self.unreadable.remove(name);
                 self.pools.insert(name.clone(), known);
             }
-            Err(_) => {
+            Err(why) => {
                 self.pools.remove(name);
-                self.unreadable.insert(name.clone());
+                self.unreadable.insert(name.clone(), (object.clone(), why.to_string()));
             }
         }
     }

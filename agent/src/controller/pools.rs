@@ -5,15 +5,16 @@
 //! write of each pool per batch and one of each enactment, however many pools it asks; three lists where something is taken.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::time::Duration;
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 
-use crds::names::annotation::{CONFIRM_RELEASE, HOLD, RESET_POOL};
-use crds::names::{finalizer, label};
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkState};
+use crds::names::annotation::{CONFIRM_RELEASE, HOLD, RESET_POOL, SLICED};
+use crds::names::{finalizer, label, pool as names};
+use crds::{NodeIPPool, NodeIPPoolStatus, NodeNetworkConfigurationEnactment, NodeNetworkState};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
-use policy::claim::{self, Answer, Hold, Ledger, NodeName, PoolName, Served, Time};
+use policy::claim::{self, Answer, Hold, Ledger, NodeName, NodeSlice, PoolName, Served, Time, Uncovered};
 use policy::pool::{Barred, hints};
 use serde_json::json;
 
@@ -23,23 +24,21 @@ use super::ledger::{self, Written};
 use super::reading::Reading;
 use super::{AGAIN, Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
-use crate::api::{list, random};
+use crate::api::{Watched, list, random};
 use crate::clock::now;
 use crate::fault;
-use crate::records;
 use crate::telemetry::say;
+use crate::{networks, records};
 
 /// Pools whose ledgers are written at a time.
 const AT_ONCE: usize = 4;
-/// How long a deleted pool stays, so that whoever holds an address of it hears of it.
-const GRACE: Time = 60;
 /// A pass is begun anew this often when others keep writing first; then others get a turn.
 const TRIES: usize = 20;
 /// A ledger that the API will not have is tried again after this long.
 const REFUSED: Duration = Duration::from_secs(30);
 
 /// What a step of a pass came to.
-enum Step {
+pub(super) enum Step {
     /// Nothing to do here; on to the next.
     On,
     /// Something was written: look again.
@@ -49,7 +48,7 @@ enum Step {
 }
 
 /// What became of a ledger.
-enum Put {
+pub(super) enum Put {
     Done,
     /// Somebody else wrote first: what they wrote is known now.
     Overtaken,
@@ -70,12 +69,14 @@ impl From<Put> for Step {
 
 /// One pool in one pass.
 #[derive(Clone)]
-struct Look {
-    name: PoolName,
-    known: PoolKnown,
-    ledger: Ledger,
+pub(super) struct Look {
+    pub(super) name: PoolName,
+    pub(super) known: PoolKnown,
+    pub(super) ledger: Ledger,
     barred: Barred,
-    now: Time,
+    /// Of a sliced pool; and of one that was, what is left of them.
+    pub(super) slices: Vec<NodeSlice>,
+    pub(super) now: Time,
     /// Whom it serves, if not everybody who asks.
     among: Option<Among>,
 }
@@ -130,8 +131,9 @@ impl Lead {
     async fn enter(&self, name: &PoolName, among: &Among) -> Option<(Look, Vec<Answer>)> {
         let look = self.look(name, Some(among))?;
         let ledger = &look.ledger;
-        if ledger.deleting || ledger.hold.is_some() || ledger.needs_rebuild() || !is_begun(&look.known.object)
-        {
+        let reset = self.known.index().marks.first(name).is_some();
+        // Of a sliced pool nodes serve themselves.
+        if look.known.pool.is_sliced() || !ledger.gives() || reset || !is_begun(&look.known.object) {
             return None;
         }
         let reading = self.asking(&look);
@@ -176,7 +178,15 @@ impl Lead {
         if look.ledger.needs_rebuild() {
             return self.rebuild(look).await;
         }
-        match self.serve(look).await? {
+        if let Some(step) = self.reset(look).await? {
+            return Ok(step);
+        }
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).remove(&look.name);
+        let served = match look.known.pool.is_sliced() {
+            true => self.gather(look).await?,
+            false => self.serve(look).await?,
+        };
+        match served {
             Step::On => {}
             step => return Ok(step),
         }
@@ -184,6 +194,9 @@ impl Lead {
             Step::On => {}
             step => return Ok(step),
         }
+        self.tend_slices(&look.name, Some(look)).await?;
+        self.remind(look);
+        self.compare_with_configuration(&look.known.object);
         self.show(look).await
     }
 
@@ -198,22 +211,55 @@ impl Lead {
             .iter()
             .filter(|(other, _)| *other != name)
             .for_each(|(_, other)| barred.pool(&other.pool));
-        Some(Look { name: name.clone(), known, ledger, barred, now: now(), among: among.cloned() })
+        let slices = index.slices_of(name);
+        let services = self.watches.services.as_ref().map(Watched::all).unwrap_or_default();
+        networks::bar(&mut barred, &self.settings.exclude, services.iter().map(|object| &**object));
+        Some(Look { name: name.clone(), known, ledger, barred, slices, now: now(), among: among.cloned() })
     }
 
     /// No such pool, or none that can be read: what was let go is gone, what is wanted is refused.
     async fn without_pool(&self, name: &PoolName) -> Result<(), kube::Error> {
-        let (reading, unreadable) = {
-            let index = self.known.index();
-            let unreadable = index.pools.contains_key(name) || index.unreadable.contains(name);
-            (Reading::known(&index, name), unreadable)
-        };
-        // A pool that can't be read is there all the same: nobody is told otherwise.
-        if unreadable {
+        if self.unreadable(name).await? {
             return Ok(());
         }
-        let answers = claim::serve_without_pool(&reading.asked(name, &BTreeSet::new()));
+        if self.ensure(name).await? {
+            self.known.put_off(Work::of_pool(name.clone()), Duration::ZERO);
+            return Ok(());
+        }
+        self.no_such_pool(name);
+        self.tend_slices(name, None).await?;
+        // Who has slices of it lets go of what is in them first, and answers itself.
+        let (reading, sliced) = {
+            let index = self.known.index();
+            (Reading::known(&index, name), index.slices_of(name))
+        };
+        let mut asked = reading.asked(name, &BTreeSet::new());
+        asked.retain(|ask| !sliced.iter().any(|slice| slice.node == ask.enactment.node));
+        let answers = claim::serve_without_pool(&asked);
         self.answer(&[OfPool { name, pool: None, answers: &answers }]).await
+    }
+
+    /// A pool that can't be read is there all the same: nobody is told otherwise, and the pool says so (R15).
+    async fn unreadable(&self, name: &PoolName) -> Result<bool, kube::Error> {
+        let found = {
+            let index = self.known.index();
+            let ledger = |known: &PoolKnown| {
+                let why = records::pool::read(&known.object, &known.pool).err()?;
+                Some((known.object.clone(), why.to_string()))
+            };
+            index.unreadable.get(name).cloned().or_else(|| index.pools.get(name).and_then(ledger))
+        };
+        let Some((object, why)) = found else { return Ok(false) };
+        let before = object.status.clone().unwrap_or_default();
+        let says = condition::unsynced(&before.conditions, &condition::timestamp(now()));
+        if says != before.conditions {
+            say(&format!("pool {name}: it can't be read: {why}"));
+            told::unsynced(&self.events, &object, &[why]);
+            if let Some(now) = ledger::say(&self.client, &object, says).await? {
+                self.known.fresh_pool(now);
+            }
+        }
+        Ok(true)
     }
 
     /// A pool is kept by a finalizer until whoever holds addresses of it could hear that it goes, and says, before
@@ -223,7 +269,12 @@ impl Lead {
         if !finalizers.iter().any(|one| one == finalizer::RANGE_IN_USE) {
             finalizers.push(finalizer::RANGE_IN_USE.to_owned());
         }
-        let begun = json!({"finalizers": finalizers, "annotations": hints()});
+        let mut annotations = json!(hints());
+        annotations[SLICED] = match look.known.pool.is_sliced() {
+            true => json!("true"),
+            false => json!(null),
+        };
+        let begun = json!({"finalizers": finalizers, "annotations": annotations});
         let step = self.patch_pool(look, begun).await;
         fault::point("pool-begun");
         step
@@ -232,7 +283,7 @@ impl Lead {
     async fn ending(&self, look: &Look) -> Result<Step, kube::Error> {
         let since = look.known.object.metadata.deletion_timestamp.as_ref();
         let since = since.map_or(0, |time| time.0.as_second().unsigned_abs());
-        let over = since.saturating_add(GRACE);
+        let over = since.saturating_add(self.settings.grace.as_secs());
         let mut finalizers = look.known.object.finalizers().to_vec();
         let before = finalizers.len();
         finalizers.retain(|one| one != finalizer::RANGE_IN_USE);
@@ -243,7 +294,10 @@ impl Lead {
             fault::point("pool-ended");
             return step;
         }
-        // What is let go can still be let go of.
+        // What is let go can still be let go of; of slices their nodes do that.
+        if look.known.pool.is_sliced() {
+            return Ok(Step::On);
+        }
         self.serve(look).await
     }
 
@@ -261,7 +315,9 @@ impl Lead {
         };
         // While an administrator asks for it, it lasts.
         let at = if asked { look.now.min(until.saturating_sub(1)) } else { look.now };
-        match claim::reassert(&look.ledger, &look.name, &look.known.pool, &reading.facts(None), at) {
+        let uncovered = look.uncovered(&reading);
+        let facts = uncovered.facts(&reading.facts(None));
+        match claim::reassert(&look.ledger, &look.name, &look.known.pool, &facts, at) {
             Some(next) => self.write(look, &next).await,
             None => {
                 if !asked {
@@ -274,10 +330,14 @@ impl Lead {
 
     /// Holders before waiters: an unproven ledger is put together before anything is given of it (rule 5).
     async fn rebuild(&self, look: &Look) -> Result<Step, kube::Error> {
-        let Some(reading) = self.reading(look).await? else {
+        if let Some(step) = self.say_reconciling(look).await? {
+            return Ok(step);
+        }
+        let Some(reading) = self.reading_to_rebuild(look).await? else {
             return Ok(Step::On);
         };
-        let facts = reading.facts(None);
+        let uncovered = look.uncovered(&reading);
+        let facts = uncovered.facts(&reading.facts(None));
         let rebuilt = claim::rebuild(&look.ledger, &look.name, &look.known.pool, &facts, look.now);
         // A new pool beside one on hold may be of the lost history (rule 6).
         let others_held = {
@@ -289,18 +349,64 @@ impl Lead {
         let fresh = look.ledger.rebuilt_for.is_none() && others_held;
         let until = look.now.saturating_add(look.known.pool.quarantine());
         let hold = if fresh { Some(Hold { until }) } else { rebuilt.ledger.hold };
-        let written = Ledger { hold, ..rebuilt.ledger };
+        let written = Ledger { hold, reset: false, ..rebuilt.ledger };
         let put = self.put(look, &written).await?;
         fault::point("rebuilt");
         // Overtaken or refused, it is not rebuilt: who asked for that is still to be answered.
         if !matches!(put, Put::Done) {
             return Ok(put.into());
         }
-        told::rebuilt(&self.events, &look.known.object, &rebuilt.lost, &rebuilt.outside);
+        told::lost(&self.events, &look.known.object, &rebuilt.lost);
         if look.ledger.reset {
             self.patch_pool_by_name(&look.name, json!({"annotations": {RESET_POOL: null}})).await?;
         }
         Ok(Step::Again)
+    }
+
+    /// Before a pool that people know is put together anew it says so, so that they can wait for it (R13, R38). A new one has
+    /// said nothing yet, and one that failed says that until it is mended.
+    pub(super) async fn say_reconciling(&self, look: &Look) -> Result<Option<Step>, kube::Error> {
+        match condition::reason(look.known.object.status.as_ref()) {
+            None | Some(names::RECONCILING | names::UNSYNCRONIZED) => Ok(None),
+            Some(_) => self.write(look, &look.ledger).await.map(Some),
+        }
+    }
+
+    /// Everything afresh, for a ledger to be put together of. Where that can't be, the pool says so (R15), and it is tried
+    /// again.
+    pub(super) async fn reading_to_rebuild(&self, look: &Look) -> Result<Option<Reading>, kube::Error> {
+        let witnessed = self.known.index().witnessed.clone();
+        let why = match Reading::fresh(&self.client, witnessed).await {
+            Ok(reading) if reading.unreadable.is_empty() => {
+                self.failed.lock().unwrap_or_else(PoisonError::into_inner).remove(&look.name);
+                return Ok(Some(reading));
+            }
+            Ok(reading) => reading.unreadable,
+            Err(error) => {
+                self.unsynced(look, &[words(&error)]).await;
+                return Err(error);
+            }
+        };
+        self.unsynced(look, &why).await;
+        Ok(None)
+    }
+
+    /// It can't be put together now: said, and tried again in a while, or when something changes.
+    pub(super) async fn unsynced(&self, look: &Look, why: &[String]) -> Step {
+        let first = {
+            let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+            failed.insert(look.name.clone())
+        };
+        if first {
+            why.iter().for_each(|what| say(&format!("pool {}: it can't be put together: {what}", look.name)));
+            told::unsynced(&self.events, &look.known.object, why);
+        }
+        // Not said, it is said the next time.
+        if let Err(error) = self.show(look).await {
+            say(&format!("pool {}: {}", look.name, words(&error)));
+        }
+        self.known.put_off(Work::of_pool(look.name.clone()), REFUSED);
+        Step::On
     }
 
     /// Serves all who ask. Where the API will not have what comes out, half of them, and so on until the one that it is
@@ -413,21 +519,51 @@ impl Lead {
         }
     }
 
+    /// Addresses that hosts hold and no range of the pool has (R66, R75, R76, R99): said, and again after a while, for as
+    /// long as it is so. Nothing is done about them.
+    fn remind(&self, look: &Look) {
+        let holders = {
+            let index = self.known.index();
+            let named = index.by_pool.get(&look.name).into_iter().flatten();
+            let known = named.filter_map(|name| index.enactments.get(name)).map(|known| &known.claims);
+            claim::outside(&look.name, &look.known.pool, known)
+        };
+        let outside: Vec<IpAddr> = holders.iter().map(|(ip, _)| *ip).collect();
+        let mut reminded = self.reminded.lock().unwrap_or_else(PoisonError::into_inner);
+        if outside.is_empty() {
+            reminded.remove(&look.name);
+            return;
+        }
+        let is_told =
+            |(told, at): &(Vec<IpAddr>, Instant)| *told == outside && at.elapsed() < self.settings.remind;
+        if !reminded.get(&look.name).is_some_and(is_told) {
+            told::outside(&self.events, &look.known.object, &holders);
+            reminded.insert(look.name.clone(), (outside, Instant::now()));
+        }
+        self.known.put_off(Work::of_pool(look.name.clone()), self.settings.remind);
+    }
+
     /// What people see of it: the condition, counts.
     async fn show(&self, look: &Look) -> Result<Step, kube::Error> {
         let before = look.known.object.status.clone().unwrap_or_default();
-        let Ok(status) = records::pool::status(&look.ledger, &look.known.pool, &look.barred, &before) else {
+        let Ok(mut status) = records::pool::status(&look.ledger, &look.known.pool, &look.barred, &before)
+        else {
             return Ok(Step::On);
         };
+        look.count(&look.ledger, &mut status);
         let conditions = self.condition(look, &status);
-        let says = crds::NodeIPPoolStatus { conditions, ..status };
-        if condition::same(&says, &before) {
+        let (drained, next) = self.drained(look);
+        if let Some(next) = next {
+            self.later(look, next);
+        }
+        let says = NodeIPPoolStatus { conditions, drained, ..status };
+        if condition::same(&says, &before) || self.counts_wait(look, &says, &before) {
             return Ok(Step::On);
         }
         self.write(look, &look.ledger).await
     }
 
-    fn condition(&self, look: &Look, status: &crds::NodeIPPoolStatus) -> Vec<crds::Condition> {
+    fn condition(&self, look: &Look, status: &NodeIPPoolStatus) -> Vec<crds::Condition> {
         let overlaps = {
             let index = self.known.index();
             let others = index.pools.iter().filter(|(name, _)| **name != look.name);
@@ -436,10 +572,13 @@ impl Lead {
             };
             others.filter_map(overlaps).next()
         };
-        condition::of(&look.ledger, status, overlaps.as_deref(), &condition::timestamp(look.now))
+        let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).contains(&look.name);
+        let resets = self.known.index().marks.first(&look.name).is_some();
+        let around = condition::Around { failed, resets, overlaps };
+        condition::of(&look.ledger, status, &around, &condition::timestamp(look.now))
     }
 
-    async fn write(&self, look: &Look, next: &Ledger) -> Result<Step, kube::Error> {
+    pub(super) async fn write(&self, look: &Look, next: &Ledger) -> Result<Step, kube::Error> {
         Ok(self.put(look, next).await?.into())
     }
 
@@ -452,15 +591,18 @@ impl Lead {
         Ok(put.into())
     }
 
-    async fn put(&self, look: &Look, next: &Ledger) -> Result<Put, kube::Error> {
+    pub(super) async fn put(&self, look: &Look, next: &Ledger) -> Result<Put, kube::Error> {
         let PoolKnown { object, pool } = &look.known;
-        let next = Ledger { reset: false, ..next.clone() };
-        let conditions = |status: &crds::NodeIPPoolStatus| {
-            self.condition(&Look { ledger: next.clone(), ..look.clone() }, status)
+        let (drained, _) = self.drained(&Look { ledger: next.clone(), ..look.clone() });
+        self.tell_in_use_again(look, &drained);
+        let says = |_: &NodeIPPoolStatus, status: &mut NodeIPPoolStatus| {
+            look.count(next, status);
+            status.conditions = self.condition(&Look { ledger: next.clone(), ..look.clone() }, status);
+            status.drained = drained;
         };
-        Ok(match ledger::write(&self.client, object, pool, &look.barred, &next, conditions).await? {
+        Ok(match ledger::write(&self.client, object, pool, &look.barred, next, says).await? {
             Written::Done(now) => {
-                told::written(&self.events, object, &now, &look.ledger, &next);
+                told::written(&self.events, object, &now, &look.ledger, next);
                 self.known.fresh_pool(*now);
                 Put::Done
             }
@@ -536,7 +678,7 @@ impl Lead {
     }
 
     /// Everything afresh; nothing, and saying so, where something can't be read.
-    async fn reading(&self, look: &Look) -> Result<Option<Reading>, kube::Error> {
+    pub(super) async fn reading(&self, look: &Look) -> Result<Option<Reading>, kube::Error> {
         let witnessed = self.known.index().witnessed.clone();
         let reading = Reading::fresh(&self.client, witnessed).await?;
         for what in &reading.unreadable {
@@ -559,6 +701,11 @@ impl Lead {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
         let patch = Patch::Merge(json!({"metadata": metadata}));
         match pools.patch(name.as_str(), &PatchParams::default(), &patch).await {
+            // With its last finalizer it is gone.
+            Ok(now) if now.metadata.deletion_timestamp.is_some() && now.finalizers().is_empty() => {
+                self.known.gone_pool(&now);
+                Ok(Step::Again)
+            }
             Ok(now) => {
                 self.known.fresh_pool(now);
                 Ok(Step::Again)
@@ -582,11 +729,27 @@ impl Lead {
 
 fn is_begun(pool: &NodeIPPool) -> bool {
     let annotations = pool.annotations();
-    pool.finalizers().iter().any(|one| one == finalizer::RANGE_IN_USE)
+    let spec = &pool.spec;
+    let mut ranges = spec.range.iter().chain(spec.ranges.iter().map(|range| &range.range));
+    annotations.contains_key(SLICED) == ranges.any(|range| range.per_node_host_bits.is_some())
+        && pool.finalizers().iter().any(|one| one == finalizer::RANGE_IN_USE)
         && hints().keys().all(|hint| annotations.contains_key(hint))
 }
 
 impl Look {
+    /// What belongs into the pool's own ledger: of a sliced pool, what no slice of its holder's covers.
+    pub(super) fn uncovered(&self, reading: &Reading) -> Uncovered {
+        let slices: &[NodeSlice] = if self.known.pool.is_sliced() { &self.slices } else { &[] };
+        Uncovered::of(&self.name, slices, &reading.facts(None))
+    }
+
+    /// The counts of a sliced pool are its slices'.
+    fn count(&self, ledger: &Ledger, status: &mut NodeIPPoolStatus) {
+        if self.known.pool.is_sliced() {
+            records::pool::count_slices(status, ledger, &self.known.pool, &self.barred, &self.slices);
+        }
+    }
+
     fn owes<'a>(&'a self, answers: &'a [Answer]) -> OfPool<'a> {
         OfPool { name: &self.name, pool: Some(&self.known.pool), answers }
     }

@@ -6,25 +6,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{NodeNetworkConfigurationEnactment, NodeNetworkState};
+use crds::NodeNetworkConfigurationEnactment;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 use policy::claim::{Asked, Enactment, Facts, HostState, NodeName, NodeUid, PoolName};
 
 use super::known::{EnactmentKnown, Index, NodeKnown};
+use super::shown::NodeNetworkStateShown;
 use crate::{api, records};
 
 /// One reading, cached or fresh.
 #[derive(Clone, Default)]
-pub(super) struct Reading {
-    pub(super) uids: BTreeMap<NodeName, NodeUid>,
-    nodes: BTreeMap<NodeName, NodeKnown>,
-    pub(super) enactments: Vec<Enactment>,
+pub(crate) struct Reading {
+    pub(crate) uids: BTreeMap<NodeName, NodeUid>,
+    pub(crate) nodes: BTreeMap<NodeName, NodeKnown>,
+    pub(crate) enactments: Vec<Enactment>,
     states: Vec<HostState>,
     witnessed: BTreeSet<NodeUid>,
     /// Objects that can't be read: what they hold is not known, so nothing may be taken.
-    pub(super) unreadable: Vec<String>,
+    pub(crate) unreadable: Vec<String>,
     fresh: bool,
 }
 
@@ -56,13 +57,14 @@ impl Reading {
     }
 
     /// What the API server says.
-    pub(super) async fn fresh(client: &Client, witnessed: BTreeSet<NodeUid>) -> Result<Self, kube::Error> {
+    pub(crate) async fn fresh(client: &Client, witnessed: BTreeSet<NodeUid>) -> Result<Self, kube::Error> {
         let mut reading = Self { witnessed, fresh: true, ..Self::default() };
         // States and enactments before Nodes: what a Node made meanwhile is not taken for a dead one's.
-        for state in list::<NodeNetworkState>(client).await? {
-            match records::state::shown(&state) {
+        for state in list::<NodeNetworkStateShown>(client).await? {
+            let name = state.name_any();
+            match state.shown {
                 Ok(shown) => reading.states.push(shown),
-                Err(why) => reading.unreadable.push(format!("NodeNetworkState {}: {why}", state.name_any())),
+                Err(why) => reading.unreadable.push(format!("NodeNetworkState {name}: {why}")),
             }
         }
         for object in list::<NodeNetworkConfigurationEnactment>(client).await? {
@@ -91,7 +93,7 @@ impl Reading {
         }
     }
 
-    pub(super) fn facts(&self, confirmed: Option<usize>) -> Facts<'_> {
+    pub(crate) fn facts(&self, confirmed: Option<usize>) -> Facts<'_> {
         Facts {
             nodes: &self.uids,
             enactments: self.enactments.iter().collect(),

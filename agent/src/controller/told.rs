@@ -2,15 +2,17 @@
 //!
 //! Called after a ledger was written, and while the controller leads. Must never decide, block or fail.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use crds::NodeIPPool;
 use crds::names::condition::{FALSE, TRUE};
 use crds::names::pool as names;
-use kube::{Client, Resource};
-use policy::claim::{Brake, EntryState, Ledger, RequestId};
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{Client, Resource, ResourceExt};
+use policy::claim::{Brake, Entry, EntryState, Ledger, NodeName, RequestId, SlicesTended};
 
-use super::Watches;
+use super::{Watches, condition};
 use crate::events::{Events, Source};
 use crate::metrics::{self, Kept, cluster};
 
@@ -20,7 +22,12 @@ const FREED: &str = "AddressFreed";
 const REBUILT: &str = "PoolRebuilt";
 const BRAKED: &str = "ReleaseStopped";
 const HELD_BY_ANOTHER: &str = "AddressHeldByAnother";
+const SLICE_FREED: &str = "SliceFreed";
 const OUTSIDE: &str = "AddressInNoRange";
+const RESET: &str = "PoolReset";
+const NO_SUCH_POOL: &str = "NoSuchPool";
+const IN_USE_AGAIN: &str = "RangeInUse";
+const DIFFERS: &str = "ConfigurationDiffers";
 
 /// So many addresses are named; the rest is counted.
 const NAMED: usize = 5;
@@ -40,26 +47,33 @@ pub(super) fn events(client: Client) -> Events {
 pub(super) fn gauges(watches: &Watches) -> Kept {
     let (pools, policies) = (watches.pools.clone(), watches.policies.clone());
     let (enactments, states) = (watches.enactments.clone(), watches.states.clone());
+    let (nodes, slices) = (watches.nodes.clone(), watches.slices.clone());
     metrics::while_kept(move |page| {
-        pools.all().iter().for_each(|pool| cluster::pool(page, pool));
+        let slices = slices.all();
+        let slices = || slices.iter().map(AsRef::as_ref);
+        pools.all().iter().for_each(|pool| cluster::pool(page, pool, slices()));
         cluster::policies(page, policies.all().iter().map(AsRef::as_ref));
         cluster::enactments(page, enactments.all().iter().map(AsRef::as_ref));
-        states.all().iter().for_each(|state| cluster::state(page, state));
+        states.all().iter().for_each(|state| cluster::state(page, &state.name_any(), &state.counted));
+        cluster::nodes(page, nodes.all().iter().map(AsRef::as_ref));
     })
 }
 
 /// A ledger was written in place of another.
 pub(super) fn written(events: &Events, before: &NodeIPPool, now: &NodeIPPool, was: &Ledger, is: &Ledger) {
     let about = || now.object_ref(&());
-    condition(events, before, now);
+    let known: BTreeSet<IpAddr> = condition::collisions(was).map(|(ip, _)| ip).collect();
+    let collided: Vec<(IpAddr, String)> =
+        condition::collisions(is).filter(|(ip, _)| !known.contains(ip)).collect();
+    said(events, before, now, !collided.is_empty());
+    // Each by itself: the condition names one.
+    for (_, message) in &collided {
+        events.warning(about(), names::COLLISION, message.clone());
+    }
     let is_aside = |state: &EntryState| matches!(state, EntryState::Quarantined(_));
     // What is freed by its holder's own word was Held until then.
-    let freed: Vec<IpAddr> = was
-        .allocations
-        .iter()
-        .filter(|(ip, entry)| is_aside(&entry.state) && !is.allocations.contains_key(ip))
-        .map(|(ip, _)| *ip)
-        .collect();
+    let gone = |(ip, entry): &(&IpAddr, &Entry)| is_aside(&entry.state) && !is.allocations.contains_key(*ip);
+    let freed: Vec<String> = was.allocations.iter().filter(gone).map(whose).collect();
     if !freed.is_empty() {
         metrics::GC_FREED.add(&[], freed.len());
         events.normal(about(), FREED, format!("{}: free again", listed(&freed)));
@@ -77,7 +91,8 @@ pub(super) fn written(events: &Events, before: &NodeIPPool, now: &NodeIPPool, wa
         let known = was.allocations.get(ip).is_some_and(|entry| is_aside(&entry.state));
         is_aside(&entry.state) && !known
     });
-    let aside: Vec<IpAddr> = aside.map(|(ip, _)| *ip).collect();
+    let is_told = |ip: &IpAddr| collided.iter().any(|(told, _)| told == ip);
+    let aside: Vec<String> = aside.filter(|(ip, _)| !is_told(ip)).map(whose).collect();
     if !aside.is_empty() {
         let message =
             format!("{}: its holder is gone or must not use it; set aside for a while", listed(&aside));
@@ -85,28 +100,74 @@ pub(super) fn written(events: &Events, before: &NodeIPPool, now: &NodeIPPool, wa
     }
 }
 
-/// What came up while a ledger was put together: claims to addresses that another holds (R100), and holdings in no range
-/// (R99). Nothing is done about either but to say it.
-pub(super) fn rebuilt(
-    events: &Events,
-    pool: &NodeIPPool,
-    lost: &[(RequestId, IpAddr)],
-    outside: &[(RequestId, IpAddr)],
-) {
-    let ips = |claims: &[(RequestId, IpAddr)]| claims.iter().map(|(_, ip)| *ip).collect::<Vec<_>>();
+/// Claims that came up while a ledger was put together, to addresses that another holds (R100). Nothing is done about them
+/// but to say it.
+pub(super) fn lost(events: &Events, pool: &NodeIPPool, lost: &[(RequestId, IpAddr)]) {
     if !lost.is_empty() {
+        let ips: Vec<IpAddr> = lost.iter().map(|(_, ip)| *ip).collect();
         let message =
-            format!("{}: held by one host and claimed by another, which gets another", listed(&ips(lost)));
+            format!("{}: held by one host and claimed by another, which gets another", listed(&ips));
         events.warning(pool.object_ref(&()), HELD_BY_ANOTHER, message);
-    }
-    if !outside.is_empty() {
-        let message = format!("{}: held, but in no range of this pool; left alone", listed(&ips(outside)));
-        events.warning(pool.object_ref(&()), OUTSIDE, message);
     }
 }
 
-/// The condition changed: said with its own words. A new pool's first is no news.
-fn condition(events: &Events, before: &NodeIPPool, now: &NodeIPPool) {
+/// Addresses that are held and in no range (R66, R99).
+pub(super) fn outside(events: &Events, pool: &NodeIPPool, holders: &[(IpAddr, NodeName)]) {
+    let held: Vec<String> = holders.iter().map(|(ip, node)| format!("{ip} (node {node})")).collect();
+    let message = format!(
+        "{}: held, but not within any range of this pool; left alone. Add a range that has it, or recreate the policy or \
+        the node that holds it",
+        listed(&held)
+    );
+    events.warning(pool.object_ref(&()), OUTSIDE, message);
+}
+
+/// The controller's configuration lists this pool, and it lacks something of that.
+pub(super) fn differs(events: &Events, about: ObjectReference, lacks: &[String]) {
+    let message = format!(
+        "differs from the controller's configuration in {}; it is left as it is: append ranges with kubectl, delete and \
+        re-create the pool (holders keep their addresses), or change the configuration",
+        listed(lacks)
+    );
+    events.warning(about, DIFFERS, message);
+}
+
+/// A part of it was put together anew, for whoever asked.
+pub(super) fn reset(events: &Events, pool: &NodeIPPool, of: &str) {
+    events.normal(pool.object_ref(&()), RESET, format!("put together anew, as far as it is about {of}"));
+}
+
+/// An object asks for a pool that there is not (D7).
+pub(super) fn no_such_pool(events: &Events, about: ObjectReference, pool: &str) {
+    let annotation = crds::names::annotation::RESET_POOL;
+    let message = format!(
+        "annotation {annotation}: there is no NodeIPPool {pool:?}; its value must be a pool's name, exactly"
+    );
+    events.warning(about, NO_SUCH_POOL, message);
+}
+
+/// It could not be put together (R15): because of these objects.
+pub(super) fn unsynced(events: &Events, pool: &NodeIPPool, why: &[String]) {
+    let more = match why.len().saturating_sub(1) {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    let first = why.first().map(String::as_str).unwrap_or_default();
+    let message = format!("nothing is given until this is mended: {first}{more}");
+    events.warning(pool.object_ref(&()), names::UNSYNCRONIZED, message);
+}
+
+/// A range was about to go, and somebody turned out to have an address of it (R65).
+pub(super) fn in_use_again(events: &Events, pool: &NodeIPPool, range: &str) {
+    let message = format!(
+        "range {range}: an address of it is in use after all; it can't be removed before that is free"
+    );
+    events.warning(pool.object_ref(&()), IN_USE_AGAIN, message);
+}
+
+/// The condition changed: said with its own words, unless that there is a collision is told already. A new pool's first is no
+/// news.
+fn said(events: &Events, before: &NodeIPPool, now: &NodeIPPool, collided: bool) {
     let of = |pool: &NodeIPPool| pool.status.as_ref()?.conditions.first().cloned();
     let Some(is) = of(now) else { return };
     let Some(was) = of(before).filter(|was| was.reason != is.reason) else { return };
@@ -114,6 +175,9 @@ fn condition(events: &Events, before: &NodeIPPool, now: &NodeIPPool) {
     let Some(reason) = reason else { return };
     let message = is.message.clone();
     match is.status.as_str() {
+        FALSE if collided && reason == names::COLLISION => {}
+        // Told with what stands in the way.
+        FALSE if reason == names::UNSYNCRONIZED => {}
         FALSE => events.warning(now.object_ref(&()), reason, message),
         // Back to normal, after something that was not.
         TRUE if was.status == FALSE => events.normal(now.object_ref(&()), reason, message),
@@ -133,10 +197,32 @@ pub(super) fn braked(events: &Events, pool: &NodeIPPool, brake: Option<Brake>) {
     }
 }
 
-fn listed(ips: &[IpAddr]) -> String {
-    let named: Vec<String> = ips.iter().take(NAMED).map(ToString::to_string).collect();
-    match ips.len().saturating_sub(NAMED) {
+/// An address, and whose it is or was.
+fn whose((ip, entry): (&IpAddr, &Entry)) -> String {
+    format!("{ip} ({})", entry.node)
+}
+
+fn listed(all: &[impl ToString]) -> String {
+    let named: Vec<String> = all.iter().take(NAMED).map(ToString::to_string).collect();
+    match all.len().saturating_sub(NAMED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// Slices of Nodes that are gone.
+pub(super) fn slices(events: &Events, pool: &NodeIPPool, tended: &SlicesTended) {
+    if !tended.quarantined.is_empty() {
+        let aside = listed(&tended.quarantined);
+        let message = format!("{aside}: its holder is gone or must not use it; set aside for a while");
+        events.normal(pool.object_ref(&()), QUARANTINED, message);
+    }
+    if !tended.freed.is_empty() {
+        metrics::GC_FREED.add(&[], tended.freed.len());
+        events.normal(pool.object_ref(&()), FREED, format!("{}: free again", listed(&tended.freed)));
+    }
+    if !tended.free.is_empty() {
+        let names = tended.free.join(", ");
+        events.normal(pool.object_ref(&()), SLICE_FREED, format!("{names}: free again, its Node is gone"));
     }
 }

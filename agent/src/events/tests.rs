@@ -1,3 +1,4 @@
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, ObjectReference};
@@ -104,4 +105,34 @@ async fn who_is_refused_goes_on() {
     });
     waited.await.expect("counted");
     events.normal(about("web"), "DriftRepaired", "again".to_owned());
+}
+
+/// What nobody answers to is tried again, under the same name: it may have been written.
+#[tokio::test]
+async fn who_is_not_answered_tries_again() {
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let heard = names.clone();
+    let away_at_first = tower::service_fn(move |request: hyper::Request<kube::client::Body>| {
+        let names = heard.clone();
+        async move {
+            let body = request.into_body().collect_bytes().await?;
+            let event: serde_json::Value = serde_json::from_slice(&body)?;
+            let mut names = names.lock().unwrap();
+            names.push(event["metadata"]["name"].clone());
+            match names.len() {
+                1 => Err::<_, tower::BoxError>("the connection is dead".into()),
+                _ => Ok(hyper::Response::new(http_body_util::Full::new(body))),
+            }
+        }
+    });
+    let events = Events::start(Client::new(away_at_first, "default"), source());
+    events.warning(about("web"), "ReconcileFailed", "cut off".to_owned());
+    let waited = tokio::time::timeout(Duration::from_secs(60), async {
+        while names.lock().unwrap().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    waited.await.expect("tried again");
+    let names = names.lock().unwrap();
+    assert_eq!(names[0], names[1]);
 }

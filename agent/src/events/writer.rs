@@ -23,6 +23,10 @@ const NAMESPACE: &str = "default";
 const KNOWN: usize = 256;
 /// As much of a message as an API server takes.
 const LONGEST: usize = 1024;
+/// So often an Event is tried that nobody answers to: what a host has to say of having been cut off is said when it is back.
+const TRIES: u32 = 6;
+/// After the first of them; after each of the next so much longer.
+const SOON: Duration = Duration::from_secs(2);
 /// A write that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -31,8 +35,11 @@ type Key = (String, &'static str, String);
 
 struct Told {
     note: Note,
-    /// As it was written.
+    /// As it is written, or may have been.
     name: Option<String>,
+    is_there: bool,
+    /// Writes in a row that nobody answered to.
+    unanswered: u32,
     count: i32,
     first: Time,
     last: Time,
@@ -90,6 +97,8 @@ impl Writer {
         let told = self.known.entry(key).or_insert_with(|| Told {
             note: Note { message, ..note },
             name: None,
+            is_there: false,
+            unanswered: 0,
             count: 0,
             first: now.clone(),
             last: now.clone(),
@@ -146,7 +155,7 @@ impl Writer {
         told.due = None;
         told.written = Some(Instant::now());
         let written = match &told.name {
-            Some(name) => {
+            Some(name) if told.is_there => {
                 let more = Patch::Merge(json!({"count": told.count, "lastTimestamp": told.last}));
                 let params = PatchParams::default();
                 let again = tokio::time::timeout(PATIENCE, self.api.patch(name, &params, &more)).await;
@@ -154,21 +163,29 @@ impl Writer {
                     // Events don't last: it is said anew.
                     Ok(Err(error)) if trouble(&error) == Trouble::NotFound => {
                         (told.count, told.first) = (1, told.last.clone());
+                        (told.name, told.is_there) = (None, false);
                         create(&self.api, &self.source, told).await
                     }
                     other => other.map(|written| written.map(drop)),
                 }
             }
-            None => create(&self.api, &self.source, told).await,
+            _ => create(&self.api, &self.source, told).await,
         };
-        let why = match written {
+        let (why, is_away) = match written {
             Ok(Ok(())) => {
                 self.is_failing = false;
+                told.unanswered = 0;
                 return;
             }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} s", PATIENCE.as_secs()),
+            Ok(Err(error)) => (error.to_string(), trouble(&error) == Trouble::Away),
+            Err(_) => (format!("no answer within {} s", PATIENCE.as_secs()), true),
         };
+        told.unanswered += 1;
+        if is_away && told.unanswered < TRIES {
+            told.due = Some(Instant::now() + SOON * told.unanswered);
+            return;
+        }
+        told.unanswered = 0;
         metrics::EVENTS_DROPPED.add(&[], 1);
         if !std::mem::replace(&mut self.is_failing, true) {
             warn(&format!("{}: an Event could not be written: {why}", self.source.instance));
@@ -179,10 +196,12 @@ impl Writer {
 type Written = Result<Result<(), kube::Error>, tokio::time::error::Elapsed>;
 
 async fn create(api: &Api<Event>, source: &Source, told: &mut Told) -> Written {
-    let name = name(told.note.about.name.as_deref().unwrap_or_default());
+    // The same at the next attempt: one that nobody answered to may have been written.
+    let about = told.note.about.name.as_deref().unwrap_or_default();
+    let name = told.name.get_or_insert_with(|| name(about)).clone();
     let event = Event {
         metadata: ObjectMeta {
-            name: Some(name.clone()),
+            name: Some(name),
             namespace: Some(NAMESPACE.to_owned()),
             ..ObjectMeta::default()
         },
@@ -201,11 +220,13 @@ async fn create(api: &Api<Event>, source: &Source, told: &mut Told) -> Written {
         reporting_instance: Some(source.instance.clone()),
         ..Event::default()
     };
-    let written = tokio::time::timeout(PATIENCE, api.create(&PostParams::default(), &event)).await;
-    if matches!(written, Ok(Ok(_))) {
-        told.name = Some(name);
-    }
-    written.map(|written| written.map(drop))
+    let written = tokio::time::timeout(PATIENCE, api.create(&PostParams::default(), &event)).await?;
+    let written = match written {
+        Err(error) if trouble(&error) == Trouble::Exists => Ok(()),
+        other => other.map(drop),
+    };
+    told.is_there = written.is_ok();
+    Ok(written)
 }
 
 /// An object's name, and something that no other Event has.

@@ -90,9 +90,13 @@ impl Resolver {
             };
             let replaced = match &dns.text {
                 Some(text) => file::replace(&path, text),
-                None => {
-                    file::read(&path).and_then(|read| file::replace_or_remove(&path, &merged(&read, dns)))
-                }
+                None => file::read(&path).map(|read| merged(&read, dns)).and_then(|text| {
+                    match self.is_elsewhere() {
+                        // A node: without the file its kubelet starts no pod, and with nothing in it all is well.
+                        true => file::replace(&path, text),
+                        false => file::replace_or_remove(&path, &text),
+                    }
+                }),
             };
             return replaced.map_err(|error| at(&path, &error));
         }

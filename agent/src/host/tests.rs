@@ -56,6 +56,15 @@ fn the_hosts_resolver_is_read_and_written_below_its_root() {
     assert_eq!(written, "# by hand\nnameserver 10.0.0.2\n");
 }
 
+/// A kubelet whose node has no such file starts no pod.
+#[test]
+fn a_resolver_without_servers_is_a_file_with_nothing_in_it() {
+    let root = Root::new("cleared");
+    fs::write(root.at("etc/resolv.conf"), "nameserver 192.0.2.1\n").unwrap();
+    root.host().apply(&Step::SetDns { dns: Dns::default() }).unwrap();
+    assert_eq!(fs::read_to_string(root.at("etc/resolv.conf")).unwrap(), "");
+}
+
 /// The link stays, and what it leads to on the host is what is written.
 #[test]
 fn links_lead_where_they_lead_on_the_host() {

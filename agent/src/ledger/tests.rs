@@ -1,4 +1,4 @@
-use policy::claim::{EntryKind, EntryState, Hold, Quarantine, QuarantineReason};
+use policy::claim::{EntryKind, EntryState, Hold, Quarantine, QuarantineReason, Stranger};
 use policy::pool::PoolSpec;
 use serde_json::json;
 
@@ -15,13 +15,15 @@ fn file(spec: &Value, status: &Value) -> FileLedger {
 fn a_file_is_read_as_the_api_is() {
     let entry = json!({"node": "n", "nodeUID": "7", "policy": "p", "capture": "c", "request": "r", "sequence": 3,
         "since": "1970-01-01T00:00:05Z", "kind": "static", "state": "Quarantined", "until": "1970-01-01T00:01:00Z",
-        "reason": "IPCollision", "mac": "02:01", "witness": "s"});
+        "reason": "IPCollision", "mac": "02:01", "interface": "eth1", "witness": "s"});
     let status =
         json!({"sequence": 4, "hold": {"until": "2026-01-02T03:04:05Z"}, "allocations": {"10.0.0.1": entry}});
     let ledger = file(&json!({"range": {"cidr": "10.0.0.0/24"}}), &status).ledger;
     let quarantine = Quarantine {
         until: 60,
-        reason: QuarantineReason::Collision { mac: "02:01".to_owned() },
+        reason: QuarantineReason::Collision {
+            by: Stranger { mac: "02:01".to_owned(), interface: "eth1".to_owned() },
+        },
         witness: Some("s".into()),
     };
     let expected = Entry {

@@ -207,3 +207,60 @@ async fn what_is_broken_loses_nothing() {
         assert_eq!(desk.names().await, ["more", "pool", "policy"]);
     }
 }
+
+/// A link to nowhere is a file that can't be read: what it stood for stays. Editors' own, with a dot, are nothing.
+#[tokio::test]
+async fn a_link_to_nowhere_deletes_nothing() {
+    let mut desk = Desk::new("nowhere");
+    desk.write("a.yaml", POOL);
+    desk.write("b.yaml", POLICY);
+    desk.look().await;
+    desk.look().await;
+    fs::remove_file(desk.folder.join("b.yaml")).unwrap();
+    for link in ["b.yaml", ".#a.yaml"] {
+        std::os::unix::fs::symlink("nowhere", desk.folder.join(link)).unwrap();
+    }
+    let said = [desk.look().await, desk.look().await].concat();
+    assert!(matches!(&said[..], [line] if line.contains("b.yaml: ")), "{said:?}");
+    assert_eq!(desk.names().await, ["pool", "policy"]);
+    fs::remove_file(desk.folder.join("b.yaml")).unwrap();
+    desk.look().await;
+    desk.look().await;
+    assert_eq!(desk.names().await, ["pool"]);
+}
+
+/// A directory that is gone is said once, takes nothing away, and is followed again when it is back.
+#[tokio::test]
+async fn a_directory_that_goes_takes_nothing_along() {
+    let mut desk = Desk::new("goes");
+    desk.write("a.yaml", POOL);
+    desk.look().await;
+    desk.look().await;
+    fs::remove_dir_all(&desk.folder).unwrap();
+    let said = desk.look().await;
+    assert!(matches!(&said[..], [line] if line.starts_with(&desk.folder.display().to_string())), "{said:?}");
+    assert!(desk.look().await.is_empty());
+    assert_eq!(desk.names().await, ["pool"]);
+    fs::create_dir_all(&desk.folder).unwrap();
+    desk.look().await;
+    desk.look().await;
+    assert!(desk.names().await.is_empty());
+}
+
+/// As long and as old as the one before, and another: by its inode, and by when it was put there.
+#[tokio::test]
+async fn another_file_of_the_same_age_and_length_is_another() {
+    let mut desk = Desk::new("same-age");
+    desk.write("a.yaml", POOL);
+    desk.look().await;
+    desk.look().await;
+    let path = desk.folder.join("a.yaml");
+    let age = fs::metadata(&path).unwrap().modified().unwrap();
+    let copy = desk.folder.join("copy");
+    fs::write(&copy, POOL.replace("name: pool", "name: loop")).unwrap();
+    fs::File::options().write(true).open(&copy).unwrap().set_modified(age).unwrap();
+    fs::rename(&copy, &path).unwrap();
+    desk.look().await;
+    desk.look().await;
+    assert_eq!(desk.names().await, ["loop"]);
+}

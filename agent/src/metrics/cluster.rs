@@ -2,20 +2,25 @@
 //! show, under their names. Counted when asked for, from the objects that the controller watches.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use crds::names::condition::{OF_ENACTMENT, OF_POLICY, TRUE};
 use crds::names::label;
 use crds::{
-    Condition, NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
-    NodeNetworkState,
+    Condition, NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
 };
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Node;
 use kube::ResourceExt;
+use policy::pool::{Barred, PoolView, RangeCounts, SliceView, Taken, TakenSlices};
 use serde_json::Value;
 
 use super::Page;
+use crate::controller::known::NodeKnown;
+use crate::records;
 
-/// R56: per pool what there is, what is given, what is left.
-pub(crate) fn pool(page: &mut Page, pool: &NodeIPPool) {
+/// R56: per pool what there is, what is given, what is left. Of a sliced pool these are its slices'.
+pub(crate) fn pool<'a>(page: &mut Page, pool: &NodeIPPool, slices: impl Iterator<Item = &'a NodeIPSlice>) {
     let name = pool.name_any();
     let Some(status) = &pool.status else { return };
     for (metric, help, value) in [
@@ -27,7 +32,47 @@ pub(crate) fn pool(page: &mut Page, pool: &NodeIPPool) {
             page.gauge(metric, help, &["pool"], &[&name], value as f64);
         }
     }
+    ranges(page, pool, slices);
 }
+
+/// R56: the same of each range. What other pools have too is not looked for here.
+fn ranges<'a>(page: &mut Page, object: &NodeIPPool, slices: impl Iterator<Item = &'a NodeIPSlice>) {
+    let Ok(pool) = records::pool::meaning(object) else { return };
+    let name = object.name_any();
+    let read = |ip: &String| ip.parse().ok();
+    let ledger = object.status.iter().flat_map(|status| status.allocations.keys());
+    let mut held: Vec<IpAddr> = ledger.filter_map(read).collect();
+    let barred = Barred::default();
+    let counted = if pool.is_sliced() {
+        let mut taken = TakenSlices::of(&pool, held.iter().map(|ip| IpNet::from(*ip)));
+        for slice in slices.filter(|slice| slice.spec.pool == name) {
+            if let Ok(cidr) = slice.spec.cidr.parse() {
+                taken.insert(cidr);
+            }
+            let status = slice.status.iter().flat_map(|status| status.allocations.keys());
+            held.extend(status.filter_map(read));
+        }
+        SliceView { pool: &pool, taken: &taken, barred: &barred }.by_range(&held)
+    } else {
+        let taken = Taken::of(&pool, held.iter().copied());
+        PoolView { pool: &pool, taken: &taken, barred: &barred }.by_range(&held)
+    };
+    let labels = &["pool", "range"];
+    let all = counted.iter();
+    for (metric, help, of) in RANGES {
+        for counts in all.clone() {
+            page.gauge(metric, help, labels, &[&name, &counts.range], of(counts) as f64);
+        }
+    }
+}
+
+type OfRange = fn(&RangeCounts) -> u128;
+
+const RANGES: [(&str, &str, OfRange); 3] = [
+    ("berth_range_capacity", "Claims that the range can serve.", |of| of.counts.capacity),
+    ("berth_range_allocated", "Claims that have an address of the range.", |of| of.allocated),
+    ("berth_range_available", "Claims that the range can still serve.", |of| of.counts.available),
+];
 
 /// `kubernetes_nmstate_policies_status`: every status, also those that no policy has.
 pub(crate) fn policies<'a>(page: &mut Page, all: impl Iterator<Item = &'a NodeNetworkConfigurationPolicy>) {
@@ -86,43 +131,67 @@ pub(crate) fn enactments<'a>(
     }
 }
 
-/// `kubernetes_nmstate_network_interfaces` and `kubernetes_nmstate_routes` of one node.
-pub(crate) fn state(page: &mut Page, state: &NodeNetworkState) {
-    let node = state.name_any();
-    let Some(current) = state.status.as_ref().and_then(|status| status.current_state.as_ref()) else {
-        return;
-    };
-    let mut types: BTreeMap<&str, usize> = BTreeMap::new();
-    for interface in items(&current["interfaces"]) {
-        *types.entry(interface["type"].as_str().unwrap_or("unknown")).or_default() += 1;
+/// Nodes that should have an agent that answers: whether one does is known to whoever asks them all, not to the controller.
+pub(crate) fn nodes<'a>(page: &mut Page, all: impl Iterator<Item = &'a Node>) {
+    for node in all {
+        // What the DaemonSet selects by. A host that registers its own Node says nothing of it.
+        let is_linux = node.labels().get("kubernetes.io/os").is_none_or(|os| os == "linux");
+        if is_linux && NodeKnown::of(node).ready {
+            let name = node.name_any();
+            page.gauge("berth_node_ready", "Nodes that are Ready, each 1.", &["node"], &[&name], 1.0);
+        }
     }
-    for (kind, count) in types {
+}
+
+/// How many interfaces and routes a host has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// By type.
+    interfaces: BTreeMap<String, usize>,
+    /// By family, and whether they are configured.
+    routes: BTreeMap<(&'static str, &'static str), usize>,
+}
+
+impl Counted {
+    /// Of a NodeNetworkState's `currentState`.
+    pub(crate) fn of(current: &Value) -> Self {
+        let mut counted = Self::default();
+        for interface in items(&current["interfaces"]) {
+            let kind = interface["type"].as_str().unwrap_or("unknown");
+            *counted.interfaces.entry(kind.to_owned()).or_default() += 1;
+        }
+        let is_configured = |route: &Value| {
+            let same = |other: &Value, field: &str| route[field] == other[field];
+            let fields = ["destination", "next-hop-interface", "next-hop-address", "table-id"];
+            items(&current["routes"]["config"]).any(|other| fields.iter().all(|field| same(other, field)))
+        };
+        for route in items(&current["routes"]["running"]) {
+            let is_v6 = route["destination"].as_str().is_some_and(|to| to.contains(':'));
+            let origin = if is_configured(route) { "static" } else { "dynamic" };
+            *counted.routes.entry((if is_v6 { "ipv6" } else { "ipv4" }, origin)).or_default() += 1;
+        }
+        counted
+    }
+}
+
+/// `kubernetes_nmstate_network_interfaces` and `kubernetes_nmstate_routes` of one node.
+pub(crate) fn state(page: &mut Page, node: &str, counted: &Counted) {
+    for (kind, count) in &counted.interfaces {
         page.gauge(
             "kubernetes_nmstate_network_interfaces",
             "Interfaces by node and type.",
             &["type", "node"],
-            &[kind, &node],
-            count as f64,
+            &[kind, node],
+            *count as f64,
         );
     }
-    let is_configured = |route: &Value| {
-        let same = |other: &Value, field: &str| route[field] == other[field];
-        let fields = ["destination", "next-hop-interface", "next-hop-address", "table-id"];
-        items(&current["routes"]["config"]).any(|other| fields.iter().all(|field| same(other, field)))
-    };
-    let mut routes: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for route in items(&current["routes"]["running"]) {
-        let is_v6 = route["destination"].as_str().is_some_and(|to| to.contains(':'));
-        let origin = if is_configured(route) { "static" } else { "dynamic" };
-        *routes.entry((if is_v6 { "ipv6" } else { "ipv4" }, origin)).or_default() += 1;
-    }
-    for ((stack, origin), count) in routes {
+    for ((stack, origin), count) in &counted.routes {
         page.gauge(
             "kubernetes_nmstate_routes",
             "Routes by node, family and origin: static ones are configured, dynamic ones are not.",
             &["node", "ip_stack", "type"],
-            &[&node, stack, origin],
-            count as f64,
+            &[node, stack, origin],
+            *count as f64,
         );
     }
 }

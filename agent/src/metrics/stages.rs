@@ -20,6 +20,8 @@ impl Stages {
         match event {
             Event::Planned(plan) if plan.is_empty() => self.stage = None,
             Event::Planned(_) => self.next(Some("apply")),
+            Event::Asking => self.next(Some("wire")),
+            Event::Asked => self.next(Some("apply")),
             Event::Verifying => self.next(Some("verify")),
             Event::Reverting => self.next(Some("revert")),
             Event::Recovering => (self.stage, self.since) = (Some("revert"), Instant::now()),

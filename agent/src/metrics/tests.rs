@@ -1,7 +1,9 @@
+use crds::NodeIPSlice;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
 use super::family::{Family, MOST};
-use super::{Page, cluster, page, while_kept};
+use super::{Page, cluster, ledger_written, page, while_kept};
 
 fn shown(family: &Family) -> String {
     let mut page = Page::default();
@@ -67,12 +69,26 @@ fn series_are_bounded() {
     assert!(text.contains("pools_total{pool=\"other\"} 50\n"), "{}", text.lines().last().unwrap());
 }
 
-/// R56: the pools' gauges; and kubernetes-nmstate's, by its names and labels. They are gone with who shows them.
+/// R56, R57: the pools' gauges and their ranges', which have no kind; and kubernetes-nmstate's, by its names and labels. They are gone with who shows them.
 #[test]
 fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     let pool = serde_json::from_value(json!({
-        "metadata": {"name": "gauged"}, "spec": {"range": {"cidr": "10.0.0.0/24"}},
-        "status": {"sequence": 1, "capacity": 254, "allocated": 3, "available": 251},
+        "metadata": {"name": "gauged"}, "spec": {"ranges": [
+            {"name": "a", "cidr": "10.0.0.0/24"}, {"name": "b", "cidr": "10.0.1.0/29", "state": "Draining"}]},
+        "status": {"sequence": 1, "capacity": 260, "allocated": 3, "available": 252,
+            "allocations": {"10.0.0.7": {"node": "x"}, "10.0.0.8": {"node": "y"}, "10.0.1.2": {"node": "z"}}},
+    }))
+    .unwrap();
+    let sliced = serde_json::from_value(json!({
+        "metadata": {"name": "sliced"}, "spec": {"staticBand": "None",
+            "ranges": [{"name": "a", "cidr": "10.1.0.0/24", "perNodeHostBits": 4}]},
+        "status": {"sequence": 1},
+    }))
+    .unwrap();
+    let slice: NodeIPSlice = serde_json::from_value(json!({
+        "metadata": {"name": "sliced.10.1.0.16"},
+        "spec": {"pool": "sliced", "cidr": "10.1.0.16/28", "node": "x", "nodeUID": "x"},
+        "status": {"allocations": {"10.1.0.17": {"node": "x"}}},
     }))
     .unwrap();
     let policy = serde_json::from_value(json!({
@@ -86,25 +102,40 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     }))
     .unwrap();
     let route = |to: &str| json!({"destination": to, "next-hop-interface": "eth0", "table-id": 254});
-    let state = serde_json::from_value(json!({
-        "metadata": {"name": "node01"},
-        "status": {"currentState": {
-            "interfaces": [{"name": "eth0", "type": "ethernet"}, {"name": "eth1", "type": "ethernet"}, {"name": "lo"}],
-            "routes": {"running": [route("0.0.0.0/0"), route("10.0.0.0/24"), route("::/0")], "config": [route("0.0.0.0/0")]},
-        }},
-    }))
-    .unwrap();
+    let counted = cluster::Counted::of(&json!({
+        "interfaces": [{"name": "eth0", "type": "ethernet"}, {"name": "eth1", "type": "ethernet"}, {"name": "lo"}],
+        "routes": {"running": [route("0.0.0.0/0"), route("10.0.0.0/24"), route("::/0")], "config": [route("0.0.0.0/0")]},
+    }));
+    let node = |name: &str, os: &str, ready: &str| -> Node {
+        let conditions = json!([{"type": "Ready", "status": ready}]);
+        let metadata = json!({"name": name, "labels": {"kubernetes.io/os": os}});
+        serde_json::from_value(json!({"metadata": metadata, "status": {"conditions": conditions}})).unwrap()
+    };
+    let nodes =
+        [node("ready", "linux", "True"), node("away", "linux", "Unknown"), node("other", "windows", "True")];
     let kept = while_kept(move |page| {
-        cluster::pool(page, &pool);
+        cluster::pool(page, &pool, [&slice].into_iter());
+        cluster::pool(page, &sliced, [&slice].into_iter());
         cluster::policies(page, [&policy].into_iter());
         cluster::enactments(page, [&enactment].into_iter());
-        cluster::state(page, &state);
+        cluster::state(page, "node01", &counted);
+        cluster::nodes(page, nodes.iter());
     });
     let text = page();
     for line in [
-        r#"berth_pool_capacity{pool="gauged"} 254"#,
+        r#"berth_pool_capacity{pool="gauged"} 260"#,
         r#"berth_pool_allocated{pool="gauged"} 3"#,
-        r#"berth_pool_available{pool="gauged"} 251"#,
+        r#"berth_node_ready{node="ready"} 1"#,
+        r#"berth_pool_available{pool="gauged"} 252"#,
+        r#"berth_range_capacity{pool="gauged",range="a"} 254"#,
+        r#"berth_range_allocated{pool="gauged",range="a"} 2"#,
+        r#"berth_range_available{pool="gauged",range="a"} 252"#,
+        r#"berth_range_capacity{pool="gauged",range="b"} 6"#,
+        r#"berth_range_allocated{pool="gauged",range="b"} 1"#,
+        r#"berth_range_available{pool="gauged",range="b"} 0"#,
+        r#"berth_range_capacity{pool="sliced",range="a"} 254"#,
+        r#"berth_range_allocated{pool="sliced",range="a"} 1"#,
+        r#"berth_range_available{pool="sliced",range="a"} 238"#,
         r#"kubernetes_nmstate_policies_status{status="Degraded"} 1"#,
         r#"kubernetes_nmstate_policies_status{status="Available"} 0"#,
         r#"kubernetes_nmstate_enactments_status{node="node01",status="Failing"} 1"#,
@@ -118,6 +149,8 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
+    // Who is away or runs something else has no agent that could answer.
+    assert!(!text.contains(r#"{node="away"}"#) && !text.contains(r#"{node="other"}"#), "{text}");
     drop(kept);
     assert!(!page().contains("gauged"));
     // Of every family it is said what it is, once.
@@ -126,4 +159,22 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     once.sort_unstable();
     once.dedup();
     assert_eq!(once.len(), heads.len());
+}
+
+/// R106: what came before a write that was taken counts with it, by pool.
+#[test]
+fn r106_tries_are_counted_until_one_is_taken() {
+    let of = |text: &str, line: &str| -> f64 {
+        let found = text.lines().find_map(|found| found.strip_prefix(line)).expect("a line");
+        found.trim().parse().expect("a number")
+    };
+    let tries = || (of(&page(), "berth_claim_tries_count"), of(&page(), "berth_claim_tries_sum"));
+    let (count, sum) = tries();
+    for _ in 0..2 {
+        ledger_written("contended", false);
+    }
+    ledger_written("contended", true);
+    ledger_written("quiet-one", true);
+    let (later, more) = tries();
+    assert!(later >= count + 2.0 && more >= sum + 4.0, "{count} {sum}, {later} {more}");
 }

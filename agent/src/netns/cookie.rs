@@ -1,4 +1,4 @@
-//! The number of a network namespace. The one place with `unsafe`: no safe wrapper has this socket option.
+//! The number of a network namespace. With `unsafe`: no safe wrapper has this socket option.
 
 #![allow(unsafe_code)]
 

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use crds::names::finalizer;
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment};
+use crds::{NodeIPPool, NodeIPPoolStatus, NodeNetworkConfigurationEnactment};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use policy::claim::{
-    self, Action, ClaimKey, Inheritance, Lease, NodeUid, Outcome, PolicyName, Request, RequestId, Seen, Slot,
-    SlotKey, Time,
+    self, Action, ClaimKey, Inheritance, Lease, NodeUid, Outcome, Phase, PolicyName, Request, RequestId,
+    Seen, Slot, SlotKey, Time,
 };
 use policy::pool::{Barred, Pool};
 use serde_json::{Value, json};
@@ -104,9 +104,12 @@ impl Agent {
         Ok(())
     }
 
-    fn journal(&mut self, action: &Action) -> Result<(), NodeError> {
+    pub(super) fn journal(&mut self, action: &Action) -> Result<(), NodeError> {
         if let Action::Journal { key, record } = action {
             self.book.write_claim(key, record.as_ref())?;
+            if let Some(Phase::Holding(lease)) = record.as_ref().map(|record| &record.phase) {
+                self.wire.held(lease);
+            }
             self.telling.journalled(key, record.as_ref());
             fault::journalled(record.as_ref());
         }
@@ -154,12 +157,16 @@ impl Agent {
         Ok(Some(Outcome::Done))
     }
 
-    async fn confirm(&self, key: &ClaimKey, lease: &Lease) -> Result<Outcome, NodeError> {
-        let ledger = self
-            .read_pool(key.pool.as_str())
-            .await?
-            .and_then(|(object, pool)| records::pool::read(&object, &pool).ok());
+    async fn confirm(&mut self, key: &ClaimKey, lease: &Lease) -> Result<Outcome, NodeError> {
+        let read = self.read_pool(key.pool.as_str()).await?;
         let id = self.host.journal.get(key).map(|record| &record.id);
+        if let Some((object, pool)) = &read {
+            self.slices.is(&key.pool, pool.is_sliced());
+            if let Some(id) = id.filter(|_| pool.is_sliced()) {
+                return Ok(Outcome::Backed(self.confirm_sliced(object, pool, id, lease).await?));
+            }
+        }
+        let ledger = read.and_then(|(object, pool)| records::pool::read(&object, &pool).ok());
         Ok(Outcome::Backed(id.is_some_and(|id| claim::confirms(ledger.as_ref(), id, lease))))
     }
 
@@ -172,13 +179,24 @@ impl Agent {
     ) -> Result<Outcome, NodeError> {
         let read = self.read_pool(key.pool.as_str()).await?;
         let Some((object, pool)) = read else { return Ok(Outcome::Asserted) };
+        if pool.is_sliced() {
+            // A slice is its Node's for good: what is on the NIC is asserted, and kept in the pool's own ledger until the
+            // former Node's slice is free; what is not is claimed anew.
+            let record = self.host.journal.get(key);
+            let is_parked = record.is_some_and(|record| matches!(record.phase, Phase::Parked(_)));
+            return Ok(if is_parked { Outcome::NotOurs } else { Outcome::Asserted });
+        }
         let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Outcome::Asserted) };
         Ok(match claim::inherit(&ledger, id, lease, uid) {
             Inheritance::Write(next) => {
                 let object = Arc::new(object);
-                let keep = |status: &crds::NodeIPPoolStatus| status.conditions.clone();
+                // As many as before: what else the pool can't give is not known here.
+                let says = |before: &NodeIPPoolStatus, status: &mut NodeIPPoolStatus| {
+                    ledger::as_a_host(before, status);
+                    status.available = before.available;
+                };
                 // Whatever came of it is seen at the next look.
-                match ledger::write(&self.client, &object, &pool, &Barred::default(), &next, keep).await? {
+                match ledger::write(&self.client, &object, &pool, &Barred::default(), &next, says).await? {
                     Written::Done(_) | Written::Overtaken(_) => Outcome::Done,
                     Written::Refused(_) => Outcome::Asserted,
                 }

@@ -6,8 +6,10 @@
 //! longer random pauses: that others were quicker never counts against a request. Never here: rebuilding, taking anything
 //! back, ending a hold, saying what a policy comes to on all hosts; those need a leader.
 //!
+//! Of sliced pools an agent serves itself, led or not (`slices`).
+//!
 //! Costs: nothing where a leader answers within the grace, and that it did is known for some seconds. Alone, a claim is one
-//! read of its pool and two writes, and the list of all pools once a minute. A slot given back is one write of the policy;
+//! read of its pool and two writes, and the lists of all pools and ServiceCIDRs once a minute. A slot given back is one write of the policy;
 //! while it waits for one, two lists once in a while, the more hosts the more rarely.
 
 mod needs;
@@ -17,8 +19,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use ipnet::IpNet;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use policy::claim::{self, Answer, Asked, Enactment, NodeUid, PolicyName, PoolName};
@@ -34,8 +38,9 @@ use crate::controller::known::EnactmentKnown;
 use crate::controller::ledger::{self, Written};
 use crate::controller::policies::{self, Rolled};
 use crate::telemetry::say;
-use crate::{api, records};
-use needs::{Came, Need, Needs, Turn};
+use crate::{api, networks, records};
+pub(super) use needs::Came;
+use needs::{Need, Needs, Turn};
 
 /// How long what was read of the Lease is good for.
 const LEASE_READ: Duration = Duration::from_secs(5);
@@ -62,6 +67,10 @@ pub(super) struct Alone {
     /// How this host stood when its slots were last looked after.
     rolled: BTreeMap<PolicyName, (i64, Standing)>,
     ranges: Option<(BTreeMap<PoolName, Pool>, Instant)>,
+    /// Networks that no pool gives of, by this host's settings.
+    exclude: Vec<IpNet>,
+    /// And by the cluster's, as last read with the ranges.
+    services: Vec<ServiceCIDR>,
     /// What was last read of how policies stand on all nodes.
     parts: BTreeMap<PolicyName, (Vec<Part>, Instant)>,
     /// Rights that are lacking, said once.
@@ -69,13 +78,15 @@ pub(super) struct Alone {
 }
 
 impl Alone {
-    pub(super) fn new(namespace: String) -> Self {
+    pub(super) fn new(namespace: String, exclude: Vec<IpNet>) -> Self {
         Self {
             namespace,
             lead: None,
             needs: Needs::default(),
             rolled: BTreeMap::new(),
             ranges: None,
+            exclude,
+            services: Vec::new(),
             parts: BTreeMap::new(),
             lacks: BTreeSet::new(),
         }
@@ -93,15 +104,15 @@ impl Alone {
 }
 
 /// What this host asks, and what counts for it.
-struct Own {
-    enactments: Vec<Enactment>,
+pub(super) struct Own {
+    pub(super) enactments: Vec<Enactment>,
     labels: BTreeMap<String, String>,
     ready: bool,
 }
 
 impl Own {
     /// Its requests to one pool. `fresh`: they were read after that.
-    fn asked(&self, pool: &PoolName, uid: &NodeUid, fresh: bool) -> Vec<Asked<'_>> {
+    pub(super) fn asked(&self, pool: &PoolName, uid: &NodeUid, fresh: bool) -> Vec<Asked<'_>> {
         let slots = self.enactments.iter().flat_map(|own| own.slots.keys().map(move |key| (own, key)));
         slots
             .filter(|(_, key)| key.pool == *pool)
@@ -124,15 +135,23 @@ impl Agent {
             return Ok(Did::Nothing { again: None });
         };
         let uid = NodeUid::new(uid);
+        self.settle_slices(&uid).await?;
         let needs = self.needs(&uid);
         let known = self.alone.knows_lead();
         if self.alone.needs.are(needs, known == Some(false), Instant::now()) {
             self.alone.lead = Some((true, Instant::now()));
         }
+        for pool in self.alone.needs.pools() {
+            if self.is_sliced(&pool).await? {
+                self.alone.needs.hurry(&pool, Instant::now());
+            }
+        }
         let Some(need) = self.alone.needs.due(Instant::now()) else {
             return Ok(Did::Nothing { again: self.alone.needs.again(Instant::now()) });
         };
         let leads = match known {
+            // Nobody but its host serves it, led or not.
+            _ if need.pool().is_some_and(|pool| self.slices.is_known(pool) == Some(true)) => false,
             Some(leads) => leads,
             None => self.is_led().await?,
         };
@@ -212,14 +231,21 @@ impl Agent {
     }
 
     /// Answers this host's requests to one pool: the ledger first, then the answers.
-    async fn serve(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Came, NodeError> {
+    pub(super) async fn serve(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Came, NodeError> {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
         let object = api::list::one(&pools, name.as_str()).await?.map(Arc::new);
         let Some(object) = object else {
+            if self.slices.is_known(name) == Some(true) || self.has_slices(name) {
+                return self.serve_slices_alone(name, uid).await;
+            }
             let answers = claim::serve_without_pool(&self.own().asked(name, uid, false));
             return self.answer(name, None, &answers).await;
         };
         let Ok(pool) = records::pool::meaning(&object) else { return Ok(Came::Nothing) };
+        self.slices.is(name, pool.is_sliced());
+        if pool.is_sliced() {
+            return self.serve_sliced(name, uid, &object, &pool).await;
+        }
         let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Came::Nothing) };
         let barred = self.others(name).await?;
         let own = self.own();
@@ -237,8 +263,8 @@ impl Agent {
         }
         if let Some(next) = &served.ledger {
             // What people are told of the pool is the leader's to say.
-            let keep = |status: &crds::NodeIPPoolStatus| status.conditions.clone();
-            match ledger::write(&self.client, &object, &pool, &barred, next, keep).await? {
+            let says = ledger::as_a_host;
+            match ledger::write(&self.client, &object, &pool, &barred, next, says).await? {
                 Written::Done(_) => {}
                 Written::Overtaken(_) => return Ok(Came::Overtaken),
                 Written::Refused(why) => {
@@ -250,7 +276,7 @@ impl Agent {
         self.answer(name, Some(&pool), &served.answers).await
     }
 
-    fn own(&self) -> Own {
+    pub(super) fn own(&self) -> Own {
         let node = self.objects.node.get(self.name.as_str());
         Own {
             enactments: self.enactments().into_values().collect(),
@@ -259,7 +285,7 @@ impl Agent {
         }
     }
 
-    async fn answer(
+    pub(super) async fn answer(
         &mut self,
         name: &PoolName,
         pool: Option<&Pool>,
@@ -294,19 +320,29 @@ impl Agent {
         Ok(came)
     }
 
-    /// The addresses that other pools have.
-    async fn others(&mut self, name: &PoolName) -> Result<Barred, NodeError> {
+    /// The addresses that other pools and the cluster have.
+    pub(super) async fn others(&mut self, name: &PoolName) -> Result<Barred, NodeError> {
         if self.alone.ranges.as_ref().is_none_or(|(_, at)| at.elapsed() >= POOLS_READ) {
             let pools: Api<NodeIPPool> = Api::all(self.client.clone());
             let (read, _) = api::list::all(&pools, &ListParams::default()).await?;
             let ranges = read.iter().filter_map(|pool| {
                 Some((PoolName::new(pool.name_any()), records::pool::meaning(pool).ok()?))
             });
-            self.alone.ranges = Some((ranges.collect(), Instant::now()));
+            let ranges = ranges.collect();
+            self.alone.services = match networks::services(&self.client).await {
+                Ok(services) => services,
+                Err(error) if trouble(&error) == Trouble::Forbidden => {
+                    self.alone.lacks("list ServiceCIDRs, which are not kept free", &error);
+                    Vec::new()
+                }
+                Err(error) => return Err(error.into()),
+            };
+            self.alone.ranges = Some((ranges, Instant::now()));
         }
         let mut barred = Barred::default();
         let known = self.alone.ranges.iter().flat_map(|(ranges, _)| ranges);
         known.filter(|(other, _)| *other != name).for_each(|(_, other)| barred.pool(other));
+        networks::bar(&mut barred, &self.alone.exclude, &self.alone.services);
         Ok(barred)
     }
 

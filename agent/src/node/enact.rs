@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crds::Condition;
@@ -15,7 +17,7 @@ use kube::ResourceExt;
 use policy::capture::{Granted, GrantedAddress, Grants, read_cached};
 use policy::claim::{NodeSeen, Phase, PolicyName, Request, SlotKey, Time};
 use policy::enact::{Next, Prospect, Retries, Said, View, next};
-use policy::plan::{Plan, plan_document};
+use policy::plan::plan_document;
 use policy::rollout::Standing;
 use policy::state::{AddressProtocol, default_port_vlans, features};
 use policy::template::{Rendered, render};
@@ -23,14 +25,17 @@ use serde_json::{Value, json};
 
 use super::ask::AskApi;
 use super::journal::Enacted;
+use super::kernel::{Asks, Kernel};
 use super::look::{Selected, captured};
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, trouble, whole, words};
 use crate::clock::{stamp, steady};
 use crate::fault;
-use crate::probe::{NoProbe, Probes, Which};
+use crate::netlink::Placed;
+use crate::probe::{self, NoProbe, Probes, Which};
 use crate::records;
 use crate::telemetry::say;
+use crate::wire::{Timing, Unasked};
 
 /// What one look at the policies came to.
 pub(super) enum Did {
@@ -59,6 +64,17 @@ pub(super) struct Tried {
     asks_since: Option<Time>,
     /// The API refuses what is to be said of it: left alone until then. What it holds it keeps.
     refused_until: Option<Instant>,
+    /// How the last attempt failed, while that could not be said: it is, before anything else is tried. A change that cut the
+    /// host off has just then nobody to say it to, and must not be made once more for that.
+    owed: Option<Failure>,
+}
+
+/// How an attempt failed.
+#[derive(Clone, Debug)]
+struct Failure {
+    standing: Standing,
+    message: String,
+    attempts: u32,
 }
 
 impl Tried {
@@ -192,7 +208,9 @@ impl Agent {
                 }
                 tried.retry_at = Some(steady() + 5);
                 let probes = Probes { insist: false, ..self.probes.clone() };
-                if let Err(error) = self.apply(desired, probes).await {
+                let timing = self.book.timing(&policy).unwrap_or(self.timing);
+                let Err(error) = self.apply(desired, probes, timing).await else { return Ok(Did::Something) };
+                if let Err(error) = self.declined(error).await? {
                     say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
                 }
                 return Ok(Did::Something);
@@ -227,6 +245,12 @@ impl Agent {
         let tried = tried.clone();
         let outlook = self.outlook(one);
         let view = self.view(one, &outlook, &tried);
+        if let Some(failure) =
+            tried.owed.filter(|_| tried.generation == view.generation && tried.desired == outlook.desired)
+        {
+            self.say_failure(one, &outlook, &failure).await?;
+            return Ok(Did::Something);
+        }
         match next(&view) {
             Next::Rest { until } => {
                 self.tried.entry(one.name.clone()).or_default().rested = Some((print, until));
@@ -264,7 +288,7 @@ impl Agent {
             Ok(doc) => doc,
             Err(wrong) => return broken(wrong),
         };
-        if let Err(wrong) = self.probes_of(one) {
+        if let Some(wrong) = self.probes_of(one).err().or_else(|| self.timing_of(one).err()) {
             return broken(&wrong);
         }
         if let Some(wrong) = self.ungranted(one) {
@@ -461,20 +485,31 @@ impl Agent {
         let probes = self.probes_of(&one).unwrap_or_else(|_| self.probes.clone());
         // What worked a moment ago is put back: that can't wait for who doesn't answer at once.
         let probes = Probes { insist: probes.insist && !repair, ..probes };
-        let done = self.apply(outlook.desired.clone(), probes).await;
+        let timing = self.timing_of(&one).unwrap_or(self.timing);
+        let done = self.apply(outlook.desired.clone(), probes, timing).await;
         fault::point("applied");
         self.observe().await?;
+        let done = match done {
+            Ok(()) => Ok(()),
+            Err(error) => match self.declined(error).await? {
+                // Another is asked for.
+                Ok(()) => return Ok(()),
+                Err(error) => Err(error),
+            },
+        };
         let tried = self.tried.entry(one.name.clone()).or_default();
         if tried.generation != view.generation || tried.desired != outlook.desired {
             (tried.generation, tried.desired) = (view.generation, outlook.desired.clone());
             tried.failures = 0;
         }
+        // What failed before is over.
+        tried.owed = None;
         tried.rested = None;
         if done.is_ok() {
             tried.failures = 0;
         }
         match done {
-            Ok(_) if repair => {
+            Ok(()) if repair => {
                 let fights = tried.repaired_at.is_some_and(|at| steady() < at + PEACE);
                 tried.repairs = if fights { tried.repairs + 1 } else { 0 };
                 tried.repaired_at = Some(steady());
@@ -483,7 +518,7 @@ impl Agent {
                 self.telling.repaired(&one, tried.retry_at.is_some());
                 self.remember(&one, &outlook)
             }
-            Ok(_) => {
+            Ok(()) => {
                 (tried.retry_at, tried.gave_up) = (None, false);
                 self.remember(&one, &outlook)?;
                 fault::point("state-journalled");
@@ -513,7 +548,8 @@ impl Agent {
             Phase::Holding(lease) => Some(lease.ips.iter().copied()),
             Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,
         });
-        let enacted = Enacted { state: outlook.desired.clone(), ips: held.flatten().collect() };
+        let wire_probe = one.object.annotations().get(annotation::WIRE_PROBE).cloned();
+        let enacted = Enacted { state: outlook.desired.clone(), ips: held.flatten().collect(), wire_probe };
         Ok(self.book.write_enacted(&one.name, Some(&enacted))?)
     }
 
@@ -540,25 +576,58 @@ impl Agent {
             }
             None => {
                 (tried.retry_at, tried.gave_up) = (None, true);
-                self.telling.gave_up(one, attempts);
+                self.telling.gave_up(one, attempts, &whole(error));
                 (Standing::Failing, why)
             }
         };
-        let words = self.words(one, outlook, standing, &message, Some(attempts));
-        self.write_words(one, standing, words).await.map(drop)
+        self.say_failure(one, outlook, &Failure { standing, message, attempts }).await
     }
 
-    async fn apply(&mut self, desired: Value, probes: Probes) -> Result<Plan, super::HostError> {
-        let held: BTreeSet<IpAddr> = self.host.held().collect();
-        let desired = marked(desired, &held);
-        let stopping = self.stopping.clone();
-        let stop = move || stopping.load(std::sync::atomic::Ordering::SeqCst);
+    /// Owed until it is written.
+    async fn say_failure(
+        &mut self,
+        one: &Selected,
+        outlook: &Outlook,
+        failure: &Failure,
+    ) -> Result<(), NodeError> {
+        self.tried.entry(one.name.clone()).or_default().owed = Some(failure.clone());
+        let Failure { standing, message, attempts } = failure;
+        let words = self.words(one, outlook, *standing, message, Some(*attempts));
+        if self.write_words(one, *standing, words).await? {
+            self.tried.entry(one.name.clone()).or_default().owed = None;
+        }
+        Ok(())
+    }
+
+    async fn apply(
+        &mut self,
+        desired: Value,
+        probes: Probes,
+        timing: Timing,
+    ) -> Result<(), super::HostError> {
+        let asks = self.asks(timing);
         let api = AskApi::new(self.client.clone(), self.name.to_string());
-        let done = self.kernel.apply(desired, probes, api, stop).await;
+        let done = bring(&self.kernel, desired, probes, asks, api, &self.stopping).await;
         // Our own doing is seen without waiting to be told.
         self.woken.kernel();
-        done
+        self.went_unasked(done?, timing);
+        Ok(())
     }
+}
+
+/// Brings a state about, with the mark on what this host holds, or leaves the host as it was. What went on a link without a
+/// question to the wire, and why.
+pub(super) async fn bring(
+    kernel: &Kernel,
+    desired: Value,
+    probes: Probes,
+    asks: Asks,
+    api: impl probe::Api + 'static,
+    stopping: &Arc<AtomicBool>,
+) -> Result<Vec<(Placed, Unasked)>, super::HostError> {
+    let stopping = stopping.clone();
+    let stop = move || stopping.load(std::sync::atomic::Ordering::SeqCst);
+    kernel.apply(marked(desired, &asks.pooled), probes, asks, api, stop).await
 }
 
 /// The fields of an enactment's status that say where a policy stands.

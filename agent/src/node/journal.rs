@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::host::file;
+use crate::wire::Timing;
+
+/// What it is called, in the state directory.
+const FILE: &str = "journal.json";
 
 /// Grows when the form changes.
 const FORM: u32 = 1;
@@ -35,6 +39,9 @@ pub(super) struct Enacted {
     pub(super) state: Value,
     /// The pooled addresses in it: without these it must not be applied.
     pub(super) ips: BTreeSet<IpAddr>,
+    /// For how long its policy has the wire asked, where it says so: at a boot without the API nobody else does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) wire_probe: Option<String>,
 }
 
 /// Why there is no journal.
@@ -46,6 +53,8 @@ pub enum JournalError {
     Write { path: PathBuf, source: io::Error },
     #[error("the journal {} was written by a newer version of berth; install that, or move the journal away", .path.display())]
     Newer { path: PathBuf },
+    #[error("the journal {} can't be read; the agent keeps it aside when it starts, and asks for the same addresses again", .path.display())]
+    Damaged { path: PathBuf },
     #[error("the journal {} is of node {found}, not of {node}: give each node a state directory of its own", .path.display())]
     Another { path: PathBuf, found: String, node: String },
 }
@@ -62,29 +71,35 @@ pub(super) struct Book {
 
 impl Book {
     pub(super) fn open(state_dir: &Path, node: &str) -> Result<Self, JournalError> {
-        let path = state_dir.join("journal.json");
-        let wrong = |source| JournalError::Read { path: path.clone(), source };
-        let text = file::read(&path).map_err(wrong)?;
+        let path = state_dir.join(FILE);
         let empty = Journal { form: FORM, node: node.to_owned(), ..Journal::default() };
         let fresh = |damaged| Self { path: path.clone(), journal: empty.clone(), damaged, written: 0 };
-        if text.is_empty() {
-            return Ok(fresh(None));
-        }
-        let form = serde_json::from_slice::<Value>(&text).ok().and_then(|value| value.get("form")?.as_u64());
-        if form.is_some_and(|form| form > FORM.into()) {
-            return Err(JournalError::Newer { path });
-        }
-        match serde_json::from_slice::<Journal>(&text) {
-            Ok(journal) if journal.node != node => {
+        match read(&path) {
+            Ok(None) => Ok(fresh(None)),
+            Ok(Some(journal)) if journal.node != node => {
                 Err(JournalError::Another { path, found: journal.node, node: node.to_owned() })
             }
-            Ok(journal) => Ok(Self { path, journal, damaged: None, written: 0 }),
-            Err(_) => {
+            Ok(Some(journal)) => Ok(Self { path, journal, damaged: None, written: 0 }),
+            Err(JournalError::Damaged { path }) => {
                 let aside = path.with_extension(format!("damaged-{}", std::process::id()));
-                std::fs::rename(&path, &aside).map_err(wrong)?;
+                std::fs::rename(&path, &aside)
+                    .map_err(|source| JournalError::Read { path: path.clone(), source })?;
                 Ok(fresh(Some(aside)))
             }
+            Err(error) => Err(error),
         }
+    }
+
+    /// Whosever it is, to be read alone; nothing, where there is none.
+    pub(super) fn find(state_dir: &Path) -> Result<Option<Self>, JournalError> {
+        let path = state_dir.join(FILE);
+        let found = read(&path)?;
+        Ok(found.map(|journal| Self { path, journal, damaged: None, written: 0 }))
+    }
+
+    /// Whose it is.
+    pub(super) fn node(&self) -> &str {
+        &self.journal.node
     }
 
     /// Grows with every change.
@@ -112,6 +127,11 @@ impl Book {
         all.filter(|(policy, enacted)| enacted.ips.iter().all(|ip| held.contains(&(*policy, *ip))))
             .map(|(policy, enacted)| (policy.clone(), enacted.state.clone()))
             .collect()
+    }
+
+    /// For how long the wire is asked for a policy's addresses, where it said so.
+    pub(super) fn timing(&self, policy: &PolicyName) -> Option<Timing> {
+        self.journal.enacted.get(policy)?.wire_probe.as_ref()?.parse().ok()
     }
 
     pub(super) fn enacted(&self) -> impl Iterator<Item = &PolicyName> {
@@ -160,6 +180,19 @@ impl Book {
     }
 }
 
+/// What a file says; nothing, where there is none.
+fn read(path: &Path) -> Result<Option<Journal>, JournalError> {
+    let text = file::read(path).map_err(|source| JournalError::Read { path: path.to_owned(), source })?;
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let form = serde_json::from_slice::<Value>(&text).ok().and_then(|value| value.get("form")?.as_u64());
+    if form.is_some_and(|form| form > FORM.into()) {
+        return Err(JournalError::Newer { path: path.to_owned() });
+    }
+    serde_json::from_slice(&text).map(Some).map_err(|_| JournalError::Damaged { path: path.to_owned() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,16 +211,29 @@ mod tests {
     }
 
     #[test]
+    fn it_is_found_without_knowing_whose_it_is() {
+        let folder = folder("found");
+        assert!(Book::find(&folder).unwrap().is_none());
+        let (key, record) = claim();
+        Book::open(&folder, "node").unwrap().write_claim(&key, Some(&record)).unwrap();
+        let found = Book::find(&folder).unwrap().unwrap();
+        assert_eq!((found.node(), found.claims()), ("node", [(key, record)].into()));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn what_is_written_is_there_at_the_next_start() {
         let folder = folder("kept");
         let (key, record) = claim();
         let ips = BTreeSet::from(["10.0.0.1".parse().unwrap()]);
-        let state = Enacted { state: serde_json::json!({"interfaces": []}), ips };
+        let state =
+            Enacted { state: serde_json::json!({"interfaces": []}), ips, wire_probe: Some("2s".to_owned()) };
         let mut book = Book::open(&folder, "node").unwrap();
         book.write_claim(&key, Some(&record)).unwrap();
         book.write_enacted(&"p".into(), Some(&state)).unwrap();
         let again = Book::open(&folder, "node").unwrap();
         assert_eq!(again.claims(), [(key.clone(), record)].into());
+        assert_eq!(again.timing(&"p".into()), "2s".parse().ok());
         assert_eq!(again.good(), [("p".into(), state.state)]);
         // Let go: what used it is not put back, whatever happens next.
         let (_, mut record) = claim();
@@ -205,11 +251,14 @@ mod tests {
     fn a_damaged_one_is_kept_aside_and_a_newer_one_is_refused() {
         let folder = folder("damaged");
         std::fs::write(folder.join("journal.json"), "{\"form\": 1, \"no").unwrap();
+        // Who only reads leaves it where it is.
+        assert!(matches!(Book::find(&folder), Err(JournalError::Damaged { .. })));
         let book = Book::open(&folder, "node").unwrap();
         assert!(book.claims().is_empty());
         assert_eq!(std::fs::read_to_string(book.damaged.unwrap()).unwrap(), "{\"form\": 1, \"no");
         std::fs::write(folder.join("journal.json"), "{\"form\": 2, \"more\": true}").unwrap();
         assert!(matches!(Book::open(&folder, "node"), Err(JournalError::Newer { .. })));
+        assert!(matches!(Book::find(&folder), Err(JournalError::Newer { .. })));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use policy::plan::{Plan, Step};
-use policy::state::{Address, AddressProtocol, IfName};
+use policy::state::{Address, AddressProtocol, IfName, Mac};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
@@ -18,16 +18,20 @@ use crate::checkpoint::Store;
 use crate::kernel::{Kernel as _, KernelError, Live};
 use crate::metrics::stages::Stages;
 use crate::netlink::monitor::{Heard, Monitor};
-use crate::netlink::{NetlinkError, Observation};
+use crate::netlink::{NetlinkError, Observation, Placed};
 use crate::netns::{Identity, Namespace, NetnsError};
 use crate::probe::{self, Probes, Watch};
-use crate::telemetry::{say, warn};
-use crate::transaction::{self, ApplyError, Event, Fault, Manner};
+use crate::telemetry::{debug, say, warn};
+use crate::transaction::{self, ApplyError, Event, Fault, Guards, Manner};
+use crate::wire::{self, Answers, Taken, Timing, Unasked};
 
 type Job = Box<dyn FnOnce(&mut Live) + Send>;
 
 /// Every change is verified.
 const MANNER: Manner = Manner { verify: true, patience: Duration::from_secs(10) };
+
+/// Of RFC 5227.
+const ANNOUNCE_AGAIN: Duration = Duration::from_secs(2);
 
 /// How long the listener waits before it looks whether anybody still wants to hear.
 const LISTEN: Duration = Duration::from_secs(60);
@@ -48,6 +52,11 @@ pub enum HostError {
     Mark(String),
     #[error("can't take addresses off: {0}")]
     Remove(String),
+    #[error(
+        "{mac} answers on {} for whatever is asked for, {} and {others} others: does it stand in for other hosts (proxy ARP)? \
+        Mend that, or switch the probe off: --wire-probe off, or the policy's annotation nmstate.io/wire-probe", .at.link, .at.ip
+    )]
+    AnswersForAll { at: Placed, mac: Mac, others: usize },
     #[error("the thread that works on the kernel has died")]
     Died,
 }
@@ -57,6 +66,54 @@ impl HostError {
     /// do the same, and each time the host is away for as long as a probe is waited for.
     pub(super) fn cut_off(&self) -> bool {
         matches!(self, Self::Apply(ApplyError::Failed { fault, .. }) if matches!(**fault, Fault::Silent(_)))
+    }
+}
+
+impl HostError {
+    /// Who else has addresses that the change would have put on a link, where that is why it came to nothing.
+    pub(super) fn strangers(&self) -> Vec<Taken> {
+        let unknown = |at: &Placed| vec![Taken { at: at.clone(), mac: None }];
+        match self {
+            Self::Apply(ApplyError::Useless { at }) => unknown(at),
+            Self::Apply(ApplyError::Failed { fault, .. }) => match &**fault {
+                Fault::Taken { taken } => taken.clone(),
+                Fault::Duplicate { at } => unknown(at),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What the wire is asked in one change.
+pub(super) struct Asks {
+    /// What is announced once it is there: addresses that are of a pool.
+    pub(super) pooled: BTreeSet<IpAddr>,
+    /// What is asked for before: those of them that are new here.
+    pub(super) ips: BTreeSet<IpAddr>,
+    pub(super) timing: Timing,
+}
+
+/// The wire, as a change asks it.
+struct Line<'a> {
+    asks: &'a Asks,
+    unasked: Vec<(Placed, Unasked)>,
+}
+
+impl transaction::Wire for Line<'_> {
+    fn wants(&self, ip: IpAddr) -> bool {
+        ip.is_ipv4() && self.asks.timing != Timing::OFF && self.asks.ips.contains(&ip)
+    }
+
+    fn ask(
+        &mut self,
+        places: &[Placed],
+        fresh: &dyn Fn(&IfName) -> bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Vec<Taken> {
+        let answers = wire::ask(places, self.asks.timing, fresh, stop);
+        self.unasked.extend(answers.unasked);
+        answers.taken
     }
 }
 
@@ -129,14 +186,18 @@ impl Kernel {
         self.ask(|_| Ok(Identity::here()?)).await
     }
 
-    /// Brings about a document, or leaves the host as it was; also where something that worked no longer does.
+    /// Brings about a document, or leaves the host as it was; also where something that worked no longer does, or where
+    /// somebody else has an address. What went on a link without having been asked for.
     pub(super) async fn apply(
         &self,
         desired: Value,
         probes: Probes,
+        asks: Asks,
         api: impl probe::Api + 'static,
         stop: impl Fn() -> bool + Send + 'static,
-    ) -> Result<Plan, HostError> {
+    ) -> Result<Vec<(Placed, Unasked)>, HostError> {
+        let again = self.jobs.clone();
+        let runtime = tokio::runtime::Handle::current();
         let checkpoint_dir = self.checkpoint_dir.clone();
         self.ask(move |live| {
             let store = Store::lock(&checkpoint_dir, Identity::here()?).map_err(ApplyError::from)?;
@@ -146,12 +207,32 @@ impl Kernel {
                 stages.told(&event);
                 told(&event);
             };
-            let done =
-                transaction::apply_watched(live, &store, &desired, MANNER, Some(&mut watch), tell, &stop);
+            let mut line = Line { asks: &asks, unasked: Vec::new() };
+            let guards = Guards { watch: Some(&mut watch), wire: Some(&mut line) };
+            let done = transaction::apply_guarded(live, &store, &desired, MANNER, guards, tell, &stop);
             stages.end();
-            Ok(done?)
+            let added = added(&done?, &asks.pooled);
+            if !added.is_empty() {
+                announce(&added);
+                // RFC 5227 has it said twice. Nobody waits for that.
+                runtime.spawn(async move {
+                    tokio::time::sleep(ANNOUNCE_AGAIN).await;
+                    drop(again.send(Box::new(move |live| announce_what_is_there(live, added))));
+                });
+            }
+            Ok(line.unasked)
         })
         .await
+    }
+
+    /// Asks the wire for addresses that are on a link already.
+    pub(super) async fn ask_wire(&self, places: Vec<Placed>, timing: Timing) -> Result<Answers, HostError> {
+        self.ask(move |_| Ok(wire::ask(&places, timing, &|_| false, &|| false))).await
+    }
+
+    /// Who has this IPv6 address besides us, if it says so.
+    pub(super) async fn neighbour(&self, at: Placed) -> Result<Option<Mac>, HostError> {
+        self.ask(move |_| Ok(wire::neighbour(&at))).await
     }
 
     /// Waits until nothing is under way.
@@ -184,7 +265,7 @@ impl Kernel {
                     steps.push(Step::ReplaceAddress { link: link.clone(), address });
                 }
             }
-            live.apply(&steps, &mut |_| true).map_err(|failed| HostError::Mark(failed.to_string()))?;
+            live.apply(&steps, &mut |_| true).map_err(|failed| HostError::Mark(whole(&failed)))?;
             Ok(())
         })
         .await
@@ -223,11 +304,36 @@ impl Kernel {
                     return Ok(());
                 };
                 let step = Step::DeleteAddress { link: link.clone(), address: address.clone() };
-                live.apply(&[step], &mut |_| true).map_err(|failed| HostError::Remove(failed.to_string()))?;
+                live.apply(&[step], &mut |_| true).map_err(|failed| HostError::Remove(whole(&failed)))?;
             }
         })
         .await
     }
+}
+
+/// The pooled IPv4 addresses that a plan put on links.
+fn added(plan: &Plan, pooled: &BTreeSet<IpAddr>) -> Vec<Placed> {
+    let added = plan.steps.iter().filter_map(|step| match step {
+        Step::AddAddress { link, address } => Some(Placed { link: link.clone(), ip: address.ip }),
+        _ => None,
+    });
+    added.filter(|at| at.ip.is_ipv4() && pooled.contains(&at.ip)).collect()
+}
+
+/// Everybody may know by now: what can't be told is no reason for anything.
+fn announce(places: &[Placed]) {
+    for (at, why) in wire::announce(places) {
+        debug(&format!("{} is not announced: {why}", at.ip));
+    }
+}
+
+/// The same, of those that are still there: another host may have the rest by now.
+fn announce_what_is_there(live: &mut Live, mut places: Vec<Placed>) {
+    let Ok(seen) = live.observe() else { return };
+    let there: BTreeSet<(&IfName, IpAddr)> =
+        placed(&seen).map(|(link, address)| (link, address.ip)).collect();
+    places.retain(|at| there.contains(&(&at.link, at.ip)));
+    announce(&places);
 }
 
 /// A document of the links that have such addresses, without them; nothing, where none has.
@@ -277,7 +383,13 @@ fn told(event: &Event<'_>) {
                 warn(&format!("what was before is kept in {}", aside.display()));
             }
         }
-        Event::Planned(_) | Event::Step(_) | Event::Verifying | Event::Reverting | Event::Reverted(_) => {}
+        Event::Planned(_)
+        | Event::Step(_)
+        | Event::Asking
+        | Event::Asked
+        | Event::Verifying
+        | Event::Reverting
+        | Event::Reverted(_) => {}
     }
 }
 

@@ -3,7 +3,7 @@
 //! Three, since two agents can meet in three ways: with one state directory (a file in it), on one network namespace with two
 //! state directories (an abstract socket, which the kernel keeps per network namespace: it needs no file, is seen from
 //! every container on the host's network, and goes with its process), and beside kubernetes-nmstate, whose lock is taken
-//! too. Called at the agent's start. Cost: nothing while nobody asks.
+//! too. Called at the start of an agent, and of `berth boot`. Cost: nothing while nobody asks.
 
 use std::fs::File;
 use std::io;
@@ -14,7 +14,6 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::sys::stat::{major, minor};
 
-use super::Settings;
 use crate::netns::name::{self, Holder, Name, UNSEEN, process};
 use crate::netns::{Namespace, NetnsError};
 use crate::telemetry::warn;
@@ -49,15 +48,15 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    pub(super) fn take(settings: &Settings) -> Result<Self, LockError> {
-        let folder = &settings.state_dir;
-        std::fs::create_dir_all(folder).map_err(|source| LockError::File { path: folder.clone(), source })?;
+    pub(super) fn take(folder: &Path, namespace: &Namespace) -> Result<Self, LockError> {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| LockError::File { path: folder.to_owned(), source })?;
         let path = folder.join("agent.lock");
         let held = match flock(&path)? {
             Some(held) => held,
             None => return Err(LockError::Folder { holder: holder_of_file(&path), path }),
         };
-        Ok(Self { _folder: held, _network: network(settings)? })
+        Ok(Self { _folder: held, _network: network(namespace)? })
     }
 }
 
@@ -123,8 +122,8 @@ fn holder_of_file(path: &Path) -> String {
 }
 
 /// The network namespace is ours, unless somebody has it.
-fn network(settings: &Settings) -> Result<Option<Name>, LockError> {
-    let taken = settings.namespace.inside(|| name::take(NAME))?;
+fn network(namespace: &Namespace) -> Result<Option<Name>, LockError> {
+    let taken = namespace.inside(|| name::take(NAME))?;
     match taken.map_err(|source| LockError::Socket { source })? {
         Ok(name) => Ok(Some(name)),
         Err(Holder::Process(holder)) => Err(LockError::Network { holder }),

@@ -4,13 +4,14 @@
 //! Called where things happen, a line each. Must never decide, block or fail. Cost: nothing for a pass that finds nothing.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::names::enactment as names;
 use crds::names::policy::EVENT_FAILED;
 use kube::Resource;
-use policy::claim::{ClaimKey, Phase, Record};
+use policy::claim::{ClaimKey, Phase, Record, Stranger};
 use policy::rollout::Standing;
 
 use super::look::Selected;
@@ -111,10 +112,11 @@ impl Telling {
         }
     }
 
-    /// It failed too often.
-    pub(super) fn gave_up(&self, one: &Selected, attempts: u32) {
+    /// It failed too often, the last time for this reason. After kubernetes-nmstate's words, which don't say it.
+    pub(super) fn gave_up(&self, one: &Selected, attempts: u32, why: &str) {
         let name = crds::names::enactment_name(&self.node, one.name.as_str());
-        self.warning(one, EVENT_FAILED, names::message_gave_up(&name, attempts));
+        let message = names::message_gave_up(&name, attempts);
+        self.warning(one, EVENT_FAILED, format!("{message}: {why}"));
     }
 
     /// What something else changed was put back; `fights`, if that comes too often.
@@ -134,6 +136,26 @@ impl Telling {
                 );
                 self.events.warning(about, DRIFT_FOUGHT, message);
             }
+        }
+    }
+
+    /// Somebody else uses an address that a claim of a policy holds, or held until now.
+    pub(super) fn collided(
+        &self,
+        policy: Option<&crds::NodeNetworkConfigurationPolicy>,
+        key: &ClaimKey,
+        ip: IpAddr,
+        by: &Stranger,
+    ) {
+        metrics::IP_COLLISIONS.add(&[key.pool.as_str()], 1);
+        let who = crds::names::pool::stranger(&by.mac);
+        let message = format!(
+            "node {}: {ip} of pool {} is in use by {who}, heard on {}; another is asked for",
+            self.node, key.pool, by.interface
+        );
+        warn(&message);
+        if let Some(policy) = policy {
+            self.events.warning(policy.object_ref(&()), crds::names::pool::COLLISION, message);
         }
     }
 

@@ -15,7 +15,7 @@ use crds::names::{self, annotation, finalizer, label};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use policy::claim::{
     CaptureName, Enactment, Grant, NodeName, NodeUid, PolicyName, PoolName, Refusal, RefusalReason, Request,
-    RequestId, Slot, SlotKey,
+    RequestId, Slot, SlotKey, Stranger,
 };
 use policy::pool::Pool;
 
@@ -80,7 +80,9 @@ fn bounded(path: &str, request: &api::Request) -> Result<(), RecordError> {
     const MOST: usize = 64;
     let wanted = "texts of at most 64 characters, and an id of at least one";
     let holds = request.holds.iter().map(|holds| &holds.pool_uid);
-    let mut texts = holds.chain(request.declined.iter().map(|declined| &declined.mac)).chain([&request.id]);
+    let mut texts = holds
+        .chain(request.declined.iter().flat_map(|declined| [&declined.mac, &declined.interface]))
+        .chain([&request.id]);
     let fits = !request.id.is_empty() && texts.all(|text| text.chars().count() <= MOST);
     if fits { Ok(()) } else { Err(RecordError::Shape { path: path.to_owned(), wanted }) }
 }
@@ -135,10 +137,11 @@ fn read_slots(pools: &BTreeMap<String, PoolClaims>, wrong: &mut Wrong) -> Slots 
 fn read_request(path: &str, request: &api::Request) -> Result<Request, RecordError> {
     let api::Request { id, want, holds, declined, literal } = request;
     let mut found = BTreeMap::new();
-    for (i, api::Declined { ip, mac }) in declined.iter().enumerate() {
+    for (i, api::Declined { ip, mac, interface }) in declined.iter().enumerate() {
         let path = format!("{path}.declined[{i}].ip");
         let ip = read_ip(&path, ip)?;
-        if found.insert(ip, mac.clone()).is_some() {
+        let by = Stranger { mac: mac.clone(), interface: interface.clone() };
+        if found.insert(ip, by).is_some() {
             return Err(RecordError::Twice { path, ip });
         }
     }
@@ -228,9 +231,10 @@ pub fn request(
 ) -> Result<api::Request, RecordError> {
     let path = format!("status.ippool.{pool}.requests.{capture}");
     let Request { id, want, holds, declined, literal } = request;
-    let declined = declined.iter().enumerate().map(|(i, (ip, mac))| {
+    let declined = declined.iter().enumerate().map(|(i, (ip, by))| {
         let ip = write_ip(&format!("{path}.declined[{i}].ip"), *ip)?;
-        Ok(api::Declined { ip, mac: mac.clone() })
+        let Stranger { mac, interface } = by.clone();
+        Ok(api::Declined { ip, mac, interface })
     });
     let holds = holds.as_ref().map(|lease| lease::write_holds(&format!("{path}.holds"), lease));
     Ok(api::Request {

@@ -4,7 +4,7 @@
 //! nobody's), strictly where it decides who may use the address.
 
 use crds::pool::{Allocation, AllocationKind, AllocationState, QuarantineReason as Reason};
-use policy::claim::{Entry, EntryKind, EntryState, Quarantine, QuarantineReason, RequestId, Stamp};
+use policy::claim::{Entry, EntryKind, EntryState, Quarantine, QuarantineReason, RequestId, Stamp, Stranger};
 
 use super::{RecordError, read_number, read_time, write_number, write_time};
 
@@ -24,6 +24,7 @@ pub(super) fn read(path: &str, allocation: &Allocation) -> Result<Entry, RecordE
         reason: _,
         witness: _,
         mac: _,
+        interface: _,
     } = allocation;
     let at = |field: &str| format!("{path}.{field}");
     if request.as_deref() == Some("") {
@@ -46,12 +47,13 @@ pub(super) fn read(path: &str, allocation: &Allocation) -> Result<Entry, RecordE
 }
 
 fn held(path: &str, allocation: &Allocation) -> Result<EntryState, RecordError> {
-    let Allocation { until, reason, witness, mac, .. } = allocation;
+    let Allocation { until, reason, witness, mac, interface, .. } = allocation;
     let there = [
         ("until", until.is_some()),
         ("reason", reason.is_some()),
         ("witness", witness.is_some()),
         ("mac", !mac.is_empty()),
+        ("interface", !interface.is_empty()),
     ];
     match there.into_iter().find(|(_, there)| *there) {
         None => Ok(EntryState::Held),
@@ -60,12 +62,15 @@ fn held(path: &str, allocation: &Allocation) -> Result<EntryState, RecordError> 
 }
 
 fn quarantine(path: &str, allocation: &Allocation) -> Result<Quarantine, RecordError> {
-    let Allocation { until, reason, witness, mac, .. } = allocation;
+    let Allocation { until, reason, witness, mac, interface, .. } = allocation;
     let at = |field: &str| format!("{path}.{field}");
     let until = until.as_ref().ok_or_else(|| RecordError::Missing { path: at("until") })?;
     let reason = reason.ok_or_else(|| RecordError::Missing { path: at("reason") })?;
-    if reason != Reason::Collision && !mac.is_empty() {
-        return Err(stray(path, "mac", "without reason: IPCollision"));
+    let strays = [("mac", mac), ("interface", interface)];
+    if let Some((field, _)) = strays.into_iter().find(|(_, text)| !text.is_empty())
+        && reason != Reason::Collision
+    {
+        return Err(stray(path, field, "without reason: IPCollision"));
     }
     Ok(Quarantine {
         until: read_time(&at("until"), until)?,
@@ -73,7 +78,9 @@ fn quarantine(path: &str, allocation: &Allocation) -> Result<Quarantine, RecordE
             Reason::NodeGone => QuarantineReason::NodeGone,
             Reason::Orphan => QuarantineReason::Orphan,
             Reason::Observed => QuarantineReason::Observed,
-            Reason::Collision => QuarantineReason::Collision { mac: mac.clone() },
+            Reason::Collision => QuarantineReason::Collision {
+                by: Stranger { mac: mac.clone(), interface: interface.clone() },
+            },
         },
         witness: witness.as_deref().map(Stamp::new),
     })
@@ -104,17 +111,19 @@ pub(super) fn write(path: &str, entry: &Entry) -> Result<Allocation, RecordError
         EntryState::Held => return Ok(allocation),
         EntryState::Quarantined(quarantine) => quarantine,
     };
+    let Stranger { mac, interface } = match reason {
+        QuarantineReason::Collision { by } => by.clone(),
+        QuarantineReason::NodeGone | QuarantineReason::Orphan | QuarantineReason::Observed => {
+            Stranger::default()
+        }
+    };
     Ok(Allocation {
         state: Some(AllocationState::Quarantined),
         until: Some(write_time(&at("until"), *until)?),
         reason: Some(write_reason(reason)),
         witness: witness.as_ref().map(ToString::to_string),
-        mac: match reason {
-            QuarantineReason::Collision { mac } => mac.clone(),
-            QuarantineReason::NodeGone | QuarantineReason::Orphan | QuarantineReason::Observed => {
-                String::new()
-            }
-        },
+        mac,
+        interface,
         ..allocation
     })
 }

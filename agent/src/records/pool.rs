@@ -2,15 +2,18 @@
 //!
 //! A pool's status is one write: entries, offsets and counts always tell of the same moment (R4).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crds::names::annotation::{HOLD, RESET_POOL};
 use crds::pool::{self as api, Allocation};
 use crds::{NodeIPPool, NodeIPPoolStatus, NodeIPSlice, NodeIPSliceStatus};
+use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use policy::claim::{Entry, Hold, Ledger, PoolUid, QuarantineReason, Time};
-use policy::pool::{Barred, Counts, Pool, PoolErrors, PoolSpec, PoolView, Taken, check_encoding};
+use policy::claim::{Entry, Hold, Ledger, NodeSlice, PoolUid, QuarantineReason, Time};
+use policy::pool::{
+    Barred, Counts, Pool, PoolErrors, PoolSpec, PoolView, SliceView, Taken, TakenSlices, check_encoding,
+};
 
 use super::{
     RecordError, RecordErrors, Wrong, entry, read_ip, read_number, read_time, read_uid, write_ip,
@@ -48,6 +51,7 @@ pub fn read(object: &NodeIPPool, pool: &Pool) -> Result<Ledger, RecordErrors> {
         capacity: _,
         allocated: _,
         available: _,
+        drained: _,
         conditions: _,
     } = status;
     let kept = Kept { sequence: *sequence, rebuilt_for, hold, allocations };
@@ -132,8 +136,32 @@ pub fn status(
         capacity: count(capacity),
         allocated: count(claims(pool, ledger.allocations.keys().copied())),
         available: count(available),
+        drained: before.drained.clone(),
         conditions: before.conditions.clone(),
     })
+}
+
+/// The counts of a sliced pool, in place of those of its own ledger: what is held in its slices too, and what no slice has.
+pub fn count_slices(
+    status: &mut NodeIPPoolStatus,
+    ledger: &Ledger,
+    pool: &Pool,
+    barred: &Barred,
+    slices: &[NodeSlice],
+) {
+    let count = |number: u128| i64::try_from(number.min(LARGEST_COUNT)).ok();
+    let blocks = slices.iter().map(|slice| slice.cidr);
+    let taken = TakenSlices::of(pool, blocks.chain(ledger.allocations.keys().map(|ip| IpNet::from(*ip))));
+    let Counts { capacity, available } = SliceView { pool, taken: &taken, barred }.counts();
+    let held: BTreeSet<IpAddr> = slices
+        .iter()
+        .flat_map(|slice| slice.ledger.allocations.keys())
+        .chain(ledger.allocations.keys())
+        .copied()
+        .collect();
+    status.capacity = count(capacity);
+    status.allocated = count(claims(pool, held.into_iter()));
+    status.available = count(available);
 }
 
 /// The status of a slice: the ledger and nothing else.

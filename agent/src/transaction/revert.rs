@@ -1,6 +1,7 @@
 //! The way back: from whatever there is now to what was before, for everything a plan may have touched.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -47,6 +48,42 @@ impl Reverted {
     /// All that can be is as before: there is nothing to try again.
     pub fn is_over(&self) -> bool {
         self.left.is_empty() && self.blind.is_none()
+    }
+}
+
+/// How the host was left, in one line.
+impl fmt::Display for Reverted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.outcome().join("; "))
+    }
+}
+
+impl Reverted {
+    /// How the host was left: a sentence, and one for each thing that is not as it was.
+    pub fn outcome(&self) -> Vec<String> {
+        let over = self.is_over() && self.lost.is_empty();
+        let first = match (self.is_complete(), over) {
+            (true, _) => "the host is as it was before",
+            (false, true) => "all that was there is put back but for what routers announce",
+            (false, false) => "NOT all of it could be put back",
+        };
+        let mut said = vec![first.to_owned()];
+        said.extend(self.left.iter().map(|step| format!("still to do: {step}")));
+        said.extend(self.lost.iter().map(|lost| format!("can't be brought back: {lost}")));
+        said.extend(
+            self.unheard.iter().map(|route| format!("comes back when its router speaks again: {route}")),
+        );
+        match &self.aside {
+            Some(aside) => said.push(format!("what was before is kept in {}", aside.display())),
+            None if over => {}
+            None => {
+                said.extend(
+                    self.failed.iter().map(|failed| format!("failed: {}: {}", failed.step, failed.cause)),
+                );
+                said.extend(self.blind.iter().map(|blind| format!("the host can't be looked at: {blind}")));
+            }
+        }
+        said
     }
 }
 

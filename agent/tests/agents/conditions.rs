@@ -7,7 +7,7 @@ use crate::SEEDS;
 use crate::field::{Field, one_address};
 use crate::on::On;
 
-fn condition(pool: &Value) -> [&str; 3] {
+pub(crate) fn condition(pool: &Value) -> [&str; 3] {
     let condition = &pool["status"]["conditions"][0];
     ["status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default())
 }
@@ -30,9 +30,41 @@ pub(crate) async fn r12_r13_a_pool_says_when_it_is_up_to_date(on: On) {
     field.annotate_pool("traffic-1", HOLD, Value::Null).await;
     field.until_standing(&second, "one", "Available").await;
     field.until_pool("traffic-1", "up to date", |pool| condition(pool) == UP_TO_DATE).await;
+    field.agree().await;
 }
 
-/// R43: the same story on a store in memory and on one on disk.
+/// R16: two pools meet. Both say so, each with the other's name; neither gives what both have, and both give the rest; when
+/// one goes the other has all of its own again.
+pub(crate) async fn r16_pools_that_overlap_say_so_and_recover(on: On) {
+    let field = Field::new(on).await;
+    let range = |from: &str, to: &str| json!({"range": {"cidr": SEEDS, "start": from, "end": to}, "quarantine": "1s", "staticBand": "None"});
+    field.pool("lower", range("10.10.10.1", "10.10.10.2")).await;
+    field.pool("upper", range("10.10.10.2", "10.10.10.3")).await;
+    for (pool, other) in [("lower", "upper"), ("upper", "lower")] {
+        let message = format!("The NodeIPPool {other} is overlapping with this one.");
+        field
+            .until_pool(pool, "overlapping", |pool| {
+                condition(pool) == ["False", "OverlappingIPPool", message.as_str()]
+                    && pool["status"]["available"] == 1
+            })
+            .await;
+    }
+    let first = field.host("node01", 1).await;
+    field.policy("one", one_address("lower")).await;
+    field.until_standing(&first, "one", "Available").await;
+    assert_eq!(first.addresses("eth0"), ["10.10.10.1/24"]);
+    let second = field.host("node02", 1).await;
+    let own = field.until_standing(&second, "one", "Failing").await;
+    assert_eq!(own["status"]["ippool"]["lower"]["refused"]["address"]["reason"], "NoAddress");
+    field.force_pool_away("upper").await;
+    field.until_standing(&second, "one", "Available").await;
+    assert_eq!(second.addresses("eth0"), ["10.10.10.2/24"]);
+    field.until_pool("lower", "alone", |pool| condition(pool)[1] == "ExhaustedIPPool").await;
+    field.agree().await;
+}
+
+/// R43: the same story on a store in memory and on one on disk. Of the embedded API by nature: a cluster's store is etcd, and
+/// what is on that is every other test's subject.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r43_in_memory_and_on_disk_alike() {
     let folder = crate::folder::Folder::new();
@@ -49,5 +81,6 @@ async fn r43_in_memory_and_on_disk_alike() {
         field.delete_policy("one").await;
         field.until_no_enactment(&host, "one").await;
         field.until_pool("traffic-1", "empty", |pool| pool["status"]["allocated"] == 0).await;
+        field.agree().await;
     }
 }

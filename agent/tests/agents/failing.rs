@@ -17,7 +17,7 @@ pub(crate) async fn r14_r32_r69_an_exhausted_pool_says_so_and_recovers(on: On) {
             json!({"range": {"cidr": SEEDS, "start": "10.10.10.1", "end": "10.10.10.1"}, "quarantine": "1s"}),
         )
         .await;
-    field.pool("wide", json!({"range": {"cidr": "10.10.20.0/24"}})).await;
+    field.pool("wide", json!({"range": {"cidr": "10.10.20.0/24"}, "quarantine": "1s"})).await;
     let first = field.host("node01", 2).await;
     field.policy("a-tiny", one_address("tiny")).await;
     field.until_standing(&first, "a-tiny", "Available").await;
@@ -36,6 +36,7 @@ pub(crate) async fn r14_r32_r69_an_exhausted_pool_says_so_and_recovers(on: On) {
     assert!(second.addresses("eth0").is_empty());
     field.remove_host(&first).await;
     field.until_standing(&second, "a-tiny", "Available").await;
+    field.agree().await;
 }
 
 /// R18: broken templates, captures without a match and unknown pools fail with the diagnostic, and touch nothing.
@@ -100,4 +101,5 @@ pub(crate) async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic(on: On
     // It appears later: no retry was needed for it to be seen.
     host.ip("link add eth9 type veth peer name far9");
     field.until_standing(&host, "a-unmatched", "Available").await;
+    field.agree().await;
 }

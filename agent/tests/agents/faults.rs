@@ -6,6 +6,7 @@
 mod alone;
 mod long;
 mod short;
+mod sliced;
 mod unled;
 
 use std::collections::BTreeSet;
@@ -16,8 +17,11 @@ use crate::field::address_on;
 use crate::fleet::Fleet;
 use crate::on::On;
 
-pub(crate) use long::r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go;
+pub(crate) use long::{
+    r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go, r33_r97_killed_when_a_pool_ends,
+};
 pub(crate) use short::r22_r30_r67_r70_killed_while_policies_come_and_go;
+pub(crate) use sliced::r113_r117_killed_while_slices_come_and_go;
 pub(crate) use unled::r22_r23_r30_r70_killed_while_serving_themselves;
 
 /// Where the processes of one round die: of host `a`, of host `b`, of the controller.
@@ -28,8 +32,13 @@ type Round = [&'static str; 3];
 fn every_fault_point_is_reached_by_a_round() {
     let listed: BTreeSet<&str> = agent::fault::all().iter().copied().collect();
     assert!(!listed.is_empty(), "fault points are there only in a build with debug assertions");
-    let rounds =
-        short::ROUNDS.iter().chain(&long::ROUNDS).flatten().chain(&alone::POINTS).chain([&long::ENDED]);
+    let rounds = short::ROUNDS
+        .iter()
+        .chain(&long::ROUNDS)
+        .chain(&sliced::ROUNDS)
+        .flatten()
+        .chain(&alone::POINTS)
+        .chain([&long::ENDED]);
     // Of `name:3` the name.
     let told: BTreeSet<&str> = rounds.map(|one| one.split(':').next().unwrap_or(one)).collect();
     assert_eq!(told, listed);

@@ -1,5 +1,6 @@
 //! A controller in this process, and hosts: namespaces with cards, each with an agent in this process too.
 
+mod agree;
 pub(crate) mod doubles;
 mod host;
 
@@ -10,7 +11,10 @@ use std::time::Duration;
 use agent::api::lease::Election;
 use agent::node::{Agent, NodeError, Settings};
 use agent::{controller, embedded};
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use crds::{
+    NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
+    NodeNetworkState,
+};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
@@ -18,9 +22,11 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::check::Settled;
 use crate::cluster::{AGENT, Cluster};
 use crate::on::On;
-pub(crate) use host::Host;
+use host::Known;
+pub(crate) use host::{Gateway, Host};
 
 /// How long anything that is waited for may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,7 +37,12 @@ pub(crate) struct Field {
     client: Client,
     /// The controller's.
     leading: Client,
+    /// What the controller is told.
+    settings: controller::Settings,
     controller: JoinHandle<()>,
+    /// The hosts that there are.
+    known: Known,
+    settled: Settled,
 }
 
 impl Drop for Field {
@@ -66,35 +77,47 @@ fn interface(name: &str, capture: &str) -> Value {
     ]}})
 }
 
-fn lead(client: &Client, namespace: &str) -> JoinHandle<()> {
+fn lead(client: &Client, namespace: &str, settings: &controller::Settings) -> JoinHandle<()> {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let identity = format!("field-{}", NEXT.fetch_add(1, Ordering::Relaxed));
     let election = Election::new(client, namespace, crds::names::lease::CONTROLLER, &identity);
-    let client = client.clone();
-    tokio::spawn(async move { election.lead(|| controller::lead(client.clone())).await })
+    let (client, settings) = (client.clone(), settings.clone());
+    tokio::spawn(async move { election.lead(|| controller::lead(client.clone(), settings.clone())).await })
 }
 
 impl Field {
     pub(crate) async fn new(on: On) -> Self {
+        Self::told(on, controller::Settings::default()).await
+    }
+
+    /// With a controller that is told something besides.
+    pub(crate) async fn told(on: On, settings: controller::Settings) -> Self {
         match on {
-            On::Embedded => Self::in_store(&embedded::Api::in_memory()),
-            On::Real(real) => Self::with(on, real.client(), real.client_of(&real.controller_token().await)),
+            On::Embedded => {
+                let api = embedded::Api::in_memory();
+                Self::with(on, api.client(), api.client(), settings)
+            }
+            On::Real(real) => {
+                let leading = real.client_of(&real.controller_token().await);
+                Self::with(on, real.client(), leading, settings)
+            }
         }
     }
 
     /// On the embedded API, with a store of another kind.
     pub(crate) fn in_store(api: &embedded::Api) -> Self {
-        Self::with(On::Embedded, api.client(), api.client())
+        Self::with(On::Embedded, api.client(), api.client(), controller::Settings::default())
     }
 
     /// On a real API server, whose controller has this client.
-    pub(crate) fn led_by(real: &'static Cluster, leading: Client) -> Self {
-        Self::with(On::Real(real), real.client(), leading)
+    pub(crate) fn led_by(real: &'static Cluster, leading: Client, settings: controller::Settings) -> Self {
+        Self::with(On::Real(real), real.client(), leading, settings)
     }
 
-    fn with(on: On, client: Client, leading: Client) -> Self {
-        let controller = lead(&leading, on.namespace());
-        Self { on, client, leading, controller }
+    fn with(on: On, client: Client, leading: Client, settings: controller::Settings) -> Self {
+        let controller = lead(&leading, on.namespace(), &settings);
+        let (known, settled) = Default::default();
+        Self { on, client, leading, settings, controller, known, settled }
     }
 
     fn leases(&self) -> Api<Lease> {
@@ -103,6 +126,7 @@ impl Field {
 
     /// The controller is gone, without a word, and its Lease has run out. What it was about to do is left undone.
     pub(crate) async fn lose_controller(&mut self) {
+        self.settled.stir();
         self.controller.abort();
         let long_ago = json!({"spec": {"renewTime": "2020-01-01T00:00:00.000000Z", "holderIdentity": null}});
         let name = crds::names::lease::CONTROLLER;
@@ -116,9 +140,27 @@ impl Field {
         self.leases().patch(name, &PatchParams::default(), &Patch::Merge(always)).await.expect("a Lease");
     }
 
+    /// What the next controller is told.
+    pub(crate) fn tell(&mut self, settings: controller::Settings) {
+        self.settings = settings;
+    }
+
+    pub(crate) async fn delete<K>(&self, name: &str)
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::de::DeserializeOwned
+            + Debug,
+        K::DynamicType: Default,
+    {
+        self.settled.stir();
+        self.api::<K>().delete(name, &DeleteParams::default()).await.expect("it goes");
+    }
+
     /// Another controller.
     pub(crate) fn find_controller(&mut self) {
-        self.controller = lead(&self.leading, self.on.namespace());
+        self.settled.stir();
+        self.controller = lead(&self.leading, self.on.namespace(), &self.settings);
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -129,13 +171,44 @@ impl Field {
         self.patch_pool(name, json!({"metadata": {"annotations": {key: value}}})).await;
     }
 
+    pub(crate) async fn annotate_policy(&self, name: &str, key: &str, value: Value) {
+        self.settled.stir();
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {key: value}}}));
+        let api = self.api::<NodeNetworkConfigurationPolicy>();
+        api.patch(name, &PatchParams::default(), &patch).await.expect("it is taken");
+    }
+
+    pub(crate) async fn annotate_enactment(&self, host: &Host, policy: &str, key: &str, value: Value) {
+        self.settled.stir();
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {key: value}}}));
+        let name = crds::names::enactment_name(&host.name, policy);
+        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        api.patch(&name, &PatchParams::default(), &patch).await.expect("it is taken");
+    }
+
+    pub(crate) async fn relabel_enactment(&self, node: &str, policy: &str, labels: Value) {
+        self.settled.stir();
+        let patch = Patch::Merge(json!({"metadata": {"labels": labels}}));
+        let name = crds::names::enactment_name(node, policy);
+        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        api.patch(&name, &PatchParams::default(), &patch).await.expect("it is taken");
+    }
+
+    pub(crate) async fn try_patch_pool(&self, name: &str, patch: Value) -> Result<(), kube::Error> {
+        self.settled.stir();
+        let api = self.api::<NodeIPPool>();
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.map(drop)
+    }
+
     pub(crate) async fn patch_pool(&self, name: &str, patch: Value) {
+        self.settled.stir();
         let api = self.api::<NodeIPPool>();
         api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("it is taken");
     }
 
     /// By hand, past everybody who should.
     pub(crate) async fn patch_pool_status(&self, name: &str, status: Value) {
+        self.settled.stir();
         let patch = Patch::Merge(json!({"status": status}));
         let api = self.api::<NodeIPPool>();
         api.patch_status(name, &PatchParams::default(), &patch).await.expect("it is taken");
@@ -144,6 +217,10 @@ impl Field {
     /// It need not wait for its grace.
     pub(crate) async fn force_pool_away(&self, name: &str) {
         self.force_away::<NodeIPPool>(name).await;
+    }
+
+    pub(crate) async fn force_slice_away(&self, name: &str) {
+        self.force_away::<NodeIPSlice>(name).await;
     }
 
     pub(crate) async fn force_enactment_away(&self, host: &Host, policy: &str) {
@@ -160,6 +237,7 @@ impl Field {
             + Debug,
         K::DynamicType: Default,
     {
+        self.settled.stir();
         let api = self.api::<K>();
         api.delete(name, &DeleteParams::default()).await.expect("it goes");
         while api.get_opt(name).await.expect("an answer").is_some() {
@@ -169,11 +247,13 @@ impl Field {
     }
 
     pub(crate) async fn try_edit_policy(&self, name: &str, spec: Value) -> Result<(), kube::Error> {
+        self.settled.stir();
         let api = self.api::<NodeNetworkConfigurationPolicy>();
         api.patch(name, &PatchParams::default(), &Patch::Merge(json!({"spec": spec}))).await.map(drop)
     }
 
     pub(crate) async fn set_ready(&self, name: &str, status: &str) {
+        self.settled.stir();
         let ready = Patch::Merge(json!({"status": {"conditions": [{"type": "Ready", "status": status}]}}));
         self.api::<Node>().patch_status(name, &PatchParams::default(), &ready).await.expect("Ready");
     }
@@ -185,6 +265,7 @@ impl Field {
     }
 
     pub(crate) async fn label(&self, host: &Host, key: &str, value: &str) {
+        self.settled.stir();
         let label = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
         self.api::<Node>().patch(&host.name, &PatchParams::default(), &label).await.expect("a label");
     }
@@ -198,6 +279,7 @@ impl Field {
 
     /// The Node is deleted; its host and its agent go on.
     pub(crate) async fn delete_node(&self, host: &Host) {
+        self.settled.stir();
         self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
     }
 
@@ -223,6 +305,7 @@ impl Field {
             + Debug,
         K::DynamicType: Default,
     {
+        self.settled.stir();
         let object: K = serde_json::from_value(object).expect("a manifest");
         self.api().create(&PostParams::default(), &object).await.expect("it is taken");
     }
@@ -242,6 +325,7 @@ impl Field {
     }
 
     pub(crate) async fn delete_policy(&self, name: &str) {
+        self.settled.stir();
         let api = self.api::<NodeNetworkConfigurationPolicy>();
         api.delete(name, &DeleteParams::default()).await.expect("it goes");
     }
@@ -269,7 +353,7 @@ impl Field {
 
     /// The namespace alone.
     pub(crate) fn machine(&self, name: &str, cards: usize) -> Host {
-        Host::new(name, cards, self.on.namespace())
+        Host::new(name, cards, self.on.namespace(), self.known.clone())
     }
 
     pub(crate) async fn start(&self, host: &mut Host) {
@@ -287,6 +371,7 @@ impl Field {
 
     /// An agent that speaks to this API.
     pub(crate) fn start_with(&self, host: &mut Host, client: &Client) {
+        self.settled.stir();
         let mut settings = host.settings();
         if matches!(self.on, On::Real(_)) {
             settings.register = None;
@@ -303,6 +388,8 @@ impl Field {
             stop();
             task.abort();
         }
+        host.forget();
+        self.settled.stir();
         self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
     }
 

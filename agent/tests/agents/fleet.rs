@@ -4,11 +4,9 @@
 //! said, which is printed when a test fails. The hosts are network namespaces with veths. The API is `berth serve`, or a real
 //! API server (`reach`).
 
-pub(crate) mod check;
 mod ground;
 mod heard;
 mod reach;
-mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::process::ExitStatusExt;
@@ -22,12 +20,14 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
+use crate::check::{self, Settled};
 use crate::cluster::Way;
 use crate::folder::Folder;
 use crate::listen::Listener;
 use crate::on::On;
+pub(crate) use crate::world::World;
+use crate::world::{Place, Places};
 pub(crate) use ground::{Machine, Process};
-pub(crate) use world::World;
 
 /// Longer than anything takes on a busy machine: a test that waits for it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
@@ -55,6 +55,9 @@ pub(crate) struct Fleet {
     is_away: bool,
     /// Fault points at which a process was seen to die.
     pub(crate) died: BTreeSet<String>,
+    /// Machines that are hosts by another name than their own.
+    pub(crate) renamed: BTreeMap<String, String>,
+    settled: Settled,
     folder: Folder,
 }
 
@@ -78,6 +81,7 @@ impl Fleet {
     pub(crate) async fn controller(&mut self, name: &str, fault: Option<&str>) {
         let mut args = self.connect_controller(name).await;
         args.insert(0, "controller".to_owned());
+        self.settled.stir();
         let process = Process::start(self.folder.path(), name, &args, fault);
         self.controllers.insert(name.to_owned(), process);
     }
@@ -117,6 +121,7 @@ impl Fleet {
 
     /// The same for a node of this name on another machine.
     pub(crate) fn agent_on(&self, host: &str, machine: &str, log: &str, fault: Option<&str>) -> Process {
+        self.settled.stir();
         let netns = &self.machines.get(machine).expect("the machine").netns;
         let state = self.path(&format!("state-{machine}"));
         let args = ["agent", "--node", host, "--netns", netns, "--state-dir", &state];
@@ -125,7 +130,7 @@ impl Fleet {
         if self.health {
             args.push("--health-address=127.0.0.1:0".to_owned());
         }
-        Process::start(self.folder.path(), log, &args, fault)
+        Process::start_from(self.way.from.as_deref(), self.folder.path(), log, &args, fault)
     }
 
     fn path(&self, name: &str) -> String {
@@ -197,6 +202,22 @@ impl Fleet {
         }
     }
 
+    /// Which of these controllers has the Lease.
+    pub(crate) async fn leader<'a>(&self, of: &[&'a str]) -> &'a str {
+        let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.on.namespace());
+        let begun = Instant::now();
+        loop {
+            let lease = leases.get_opt(crds::names::lease::CONTROLLER).await.expect("an answer");
+            let holder = lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default();
+            let says_so = |name: &&&str| self.log(name).contains(&format!("{holder}: leads"));
+            if let Some(name) = of.iter().find(says_so).filter(|_| !holder.is_empty()) {
+                return name;
+            }
+            assert!(begun.elapsed() < PATIENCE, "nobody of {of:?} leads");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// As one that stops does: else the next waits until it has run out.
     pub(crate) async fn free_lease(&self) {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.on.namespace());
@@ -219,7 +240,7 @@ impl Fleet {
         loop {
             self.revive().await;
             let look = Instant::now();
-            let world = World::see(&self.client, &self.machines, self.folder.path()).await;
+            let world = World::see(&self.client, &self.places()).await;
             let wrong = match &world {
                 Ok(world) => {
                     check::no_address_twice(world);
@@ -268,7 +289,19 @@ impl Fleet {
 
     /// The shared end of every test: ledger, enactments, journals and kernels agree, and nothing is held by nobody.
     pub(crate) async fn agree(&mut self) -> World {
-        self.until_none("in agreement", check::disagreements).await
+        let world = self.until_none("in agreement", |world| check::disagreements_but(world, &[])).await;
+        self.settled.settle();
+        world
+    }
+
+    /// Where each host's cards and disk are.
+    fn places(&self) -> Places {
+        let place = |(name, machine): (&String, &Machine)| {
+            let state_dir = self.folder.path().join(format!("state-{name}"));
+            let place = Place { netns: machine.netns.clone(), state_dir };
+            (self.renamed.get(name).unwrap_or(name).clone(), place)
+        };
+        self.machines.iter().map(place).collect()
     }
 
     pub(crate) async fn create<K>(&self, name: &str, spec: Value)
@@ -282,6 +315,7 @@ impl Fleet {
     {
         let object = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec}));
         let object: K = object.expect("a manifest");
+        self.settled.stir();
         self.api().create(&PostParams::default(), &object).await.expect("it is taken");
     }
 
@@ -294,6 +328,7 @@ impl Fleet {
     }
 
     pub(crate) async fn try_edit_policy(&self, name: &str, spec: Value) -> Result<(), kube::Error> {
+        self.settled.stir();
         let patch = Patch::Merge(json!({"spec": spec}));
         let api = self.api::<NodeNetworkConfigurationPolicy>();
         api.patch(name, &PatchParams::default(), &patch).await.map(drop)
@@ -317,6 +352,7 @@ impl Fleet {
             + std::fmt::Debug,
         K::DynamicType: Default,
     {
+        self.settled.stir();
         self.api::<K>().delete(name, &DeleteParams::default()).await.expect("it goes");
     }
 
@@ -325,6 +361,7 @@ impl Fleet {
     }
 
     pub(crate) async fn label_node(&self, name: &str, key: &str, value: &str) {
+        self.settled.stir();
         let label = Patch::Merge(json!({"metadata": {"labels": {key: value}}}));
         self.api::<Node>().patch(name, &PatchParams::default(), &label).await.expect("a label");
     }

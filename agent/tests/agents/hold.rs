@@ -4,6 +4,7 @@
 mod front;
 mod gate;
 mod rights;
+mod wire;
 
 use std::time::{Duration, Instant};
 
@@ -11,11 +12,13 @@ use crds::{NodeIPPool, NodeNetworkConfigurationPolicy};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Api;
 
+use crate::cluster::Way;
 use crate::crowd::{HOSTS, available, gather, policy, served};
 use crate::fleet::{Fleet, PATIENCE};
 use crate::on::On;
 use front::{Amiss, Front};
 use gate::Gate;
+use wire::Wire;
 
 pub(crate) use rights::a_right_that_is_lacking_is_named;
 
@@ -81,16 +84,24 @@ pub(crate) async fn etcd_is_paused(on: On) {
     recovers(&mut fleet, started).await;
 }
 
-/// R22, R67, R111: no host reaches the API server for a while; the controller does, and goes on.
+/// R22, R67, R111: no host reaches the API server for a minute; the controller does, and goes on. Half of them are told so, by
+/// connections that end. To the others nobody says anything: what they send is lost, and when they are heard again nobody knows
+/// their connections any more. Each of these finds out by itself that its watches are deaf, before it is over.
 pub(crate) async fn hosts_are_cut_off(on: On) {
     let mut fleet = led(on).await;
     let gate = Gate::new(&fleet.way).await;
-    let way = gate.way(&fleet.way);
-    let started = gather(&mut fleet, &[way]).await;
+    let wire = Wire::new(&fleet.way).await;
+    let ways = [gate.way(&fleet.way), wire.way(&fleet.way)];
+    let started = gather(&mut fleet, &ways).await;
+    let silenced: Vec<String> = fleet.machines.keys().skip(1).step_by(2).cloned().collect();
     under_way(&fleet).await;
     gate.shut();
-    tokio::time::sleep(Duration::from_secs(60)).await;
+    wire.lose();
+    tokio::time::sleep(MINUTE).await;
+    let deaf: Vec<&String> = silenced.iter().filter(|host| !fleet.log(host).contains("watch of")).collect();
+    assert!(deaf.is_empty(), "after a minute of silence still listen: {deaf:?}");
     gate.open();
+    wire.find();
     recovers(&mut fleet, started).await;
 }
 
@@ -158,8 +169,11 @@ pub(crate) async fn r23_there_are_two_api_servers(on: On) {
     let mut fleet = led(on).await;
     let first = fleet.way.clone();
     let (config, certificate) = fleet.real().plane.second_api_server().await.expect("a second");
-    let second =
-        crate::cluster::Way { server: config.cluster_url.to_string(), certificate: Some(certificate.into()) };
+    let second = Way {
+        server: config.cluster_url.to_string(),
+        certificate: Some(certificate.into()),
+        ..Way::default()
+    };
     let started = gather(&mut fleet, &[first, second]).await;
     fleet.stop_controller("controller");
     fleet.policy("one", policy()).await;

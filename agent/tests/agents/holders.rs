@@ -44,6 +44,7 @@ pub(crate) async fn r24_r71_a_deleted_entry_comes_back(on: On) {
     assert_eq!(entry(&after, &ip)["request"], entry(&before, &ip)["request"]);
     field.until_pool("traffic-1", "as before", |pool| pool["status"]["allocated"] == 1).await;
     assert_eq!(address(&host), ip);
+    field.agree().await;
 }
 
 /// R25: an agent writes its own enactments, its own NodeNetworkState, and nothing else.
@@ -72,6 +73,7 @@ pub(crate) async fn r25_an_agent_writes_what_is_its_own(on: On) {
             write.starts_with("POST ") && (path.ends_with("enactments") || path.ends_with("networkstates"));
         assert!(own || made, "{write}, of {writes:#?}");
     }
+    field.agree().await;
 }
 
 /// R26: a new address is asked for when the Node is Ready; one that is held stays when it is not.
@@ -89,6 +91,7 @@ pub(crate) async fn r26_a_new_address_waits_for_the_node_to_be_ready(on: On) {
     field.set_ready("node01", "False").await;
     host.ip(&format!("addr del {ip}/24 dev eth0"));
     host.wait_until("put back", || host.addresses("eth0") == [format!("{ip}/24")]).await;
+    field.agree().await;
 }
 
 /// R30: a policy that no longer selects a host is, there, a policy that is gone.
@@ -104,6 +107,7 @@ pub(crate) async fn r30_a_host_that_is_selected_no_more_lets_go(on: On) {
     field.until_no_enactment(&host, "one").await;
     assert!(host.addresses("eth0").is_empty());
     field.until_pool("traffic-1", "empty", |pool| pool["status"]["allocated"] == 0).await;
+    field.agree().await;
 }
 
 /// R31: captures can't be changed; deleted and created anew, a policy gets the same address, by a new request.
@@ -124,6 +128,7 @@ pub(crate) async fn r31_captures_stay_and_a_policy_made_anew_gets_the_same_addre
     assert_eq!(address(&host), ip);
     let id = |own: &Value| own["status"]["ippool"]["traffic-1"]["requests"]["address"]["id"].clone();
     assert_ne!(id(&after), id(&before));
+    field.agree().await;
 }
 
 /// R29, R40: a host is lost. While its Node is there its address is kept; that it was deleted is seen also by a controller
@@ -156,6 +161,8 @@ async fn lose_a_host(on: On, by_hand: bool) {
     field.until_no_enactment(&host, "one").await;
     let pool = field.until_pool("traffic-1", "counted", |pool| pool["status"]["allocated"] == 0).await;
     assert!(pool["metadata"]["annotations"][RESET_POOL].is_null());
+    // The host is off, with all that it had.
+    field.agree_but(&["node01: journalled and in no ledger", &format!("node01: {ip} is on a card")]).await;
 }
 
 /// R73: a Node made anew under its name, on a host that remembers nothing, is another holder: the old entry is quarantined
@@ -186,4 +193,5 @@ pub(crate) async fn r73_a_namesake_inherits_nothing(on: On) {
     let after = field.until_standing(&host, "one", "Available").await;
     assert_ne!(uid(&after), uid(&before));
     assert_eq!(host.addresses("eth0"), ["10.10.10.1/24"]);
+    field.agree().await;
 }

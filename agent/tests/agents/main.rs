@@ -1,13 +1,16 @@
 //! Agents on real namespaces and cards, with the controller, on the embedded API and on a real API server. Needs root.
 //!
-//! `field` has agents in this process, `fleet` as processes of their own; each of the rest is a subject. Each test of
+//! `field` has agents in this process, `fleet` as processes of their own; each of the rest is a subject. All end with the same
+//! question, whether ledgers, enactments, journals and kernels agree (`check`). Each test of
 //! [`suite!`] runs as `embedded::…` and, on a real API server, as `real::…`. There Nodes are made as a kubelet does,
 //! each agent has a token of a pod on its own Node, the controller one of its own, and both have what `deploy` gives them, no
-//! more. Tests in no list run once, on the embedded API: they are about it, or about one host on its own, or take a minute
-//! and `hold` shows the same on a real one. `rights` and `upgrade` have a real API server of their own.
+//! more. Tests in no list run once, and each says why: they are about what the embedded API alone has (its stores, hosts that
+//! register their Nodes), or about one host on its own. `rights` and `upgrade` have a real API server of their own.
 
 mod alone;
+mod check;
 mod cluster;
+mod collisions;
 mod conditions;
 mod crowd;
 mod failing;
@@ -26,13 +29,16 @@ mod on;
 mod probes;
 mod ranges;
 mod report;
+mod resets;
 mod restart;
 mod rights;
 mod rollout;
+mod slices;
 mod story;
 mod told;
 mod upgrade;
 mod whole;
+mod world;
 
 const SEEDS: &str = "10.10.10.0/24";
 
@@ -84,8 +90,18 @@ suite! {
             r22_r23_hosts_without_a_controller_serve_themselves
             room_is_found_without_a_controller_and_one_that_comes_back_goes_on
             a_claim_that_a_leader_leaves_is_served_by_its_host;
+        collisions:
+            r17_an_address_in_use_is_declined_and_another_used
+            r17_a_host_that_serves_itself_declines_too
+            r17_r27_at_boot_the_wire_is_asked_first
+            r17_what_is_on_the_card_is_not_asked_for
+            r17_nobody_is_asked_where_that_is_off
+            r17_without_a_carrier_the_wire_is_asked_later
+            r17_who_answers_for_everything_is_named
+            r17_an_ipv6_address_in_use_is_declined;
         conditions:
-            r12_r13_a_pool_says_when_it_is_up_to_date;
+            r12_r13_a_pool_says_when_it_is_up_to_date
+            r16_pools_that_overlap_say_so_and_recover;
         crowd:
             r14_r22_r23_r68_a_crowd_with_the_controller
             r22_r23_a_crowd_without_a_controller
@@ -96,6 +112,8 @@ suite! {
         faults:
             r22_r23_r30_r70_killed_while_serving_themselves
             r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go
+            r33_r97_killed_when_a_pool_ends
+            r113_r117_killed_while_slices_come_and_go
             r22_r30_r67_r70_killed_while_policies_come_and_go;
         holders:
             r25_an_agent_writes_what_is_its_own
@@ -120,13 +138,27 @@ suite! {
             the_api_is_asked_from_the_agents_own_network;
         ranges:
             r19_the_prefix_length_is_the_ranges
+            a_claim_has_an_address_of_each_family
             r59_a_pool_that_gives_says_how_its_ledger_is_written
-            r33_r97_r99_a_pool_made_anew_takes_back_what_it_has
+            r33_r66_r97_r99_a_pool_made_anew_takes_back_what_it_has
+            r60_r74_r109_a_full_pool_grows
+            r62_r64_r65_r82_r95_r96_a_range_drains_and_goes
+            r78_r92_both_families_or_none
+            r81_r103_pools_of_the_configuration_are_there
+            r85_r87_r90_r105_r109_ties_are_broken
+            r102_networks_of_the_cluster_are_never_given
             r100_of_two_claims_to_one_address_the_holders_counts
             r101_r104_a_range_more_serves_who_waits;
         report:
             a_report_follows_its_host
             an_enactment_is_its_nodes_and_goes_with_its_policy;
+        resets:
+            r15_r38_a_reset_that_fails_says_so
+            r29_r40_many_that_vanish_at_once_need_a_word
+            r35_r38_r39_a_whole_pool_is_reset
+            r36_a_name_that_no_pool_has_is_told
+            r36_r38_a_pool_is_reset_for_a_policy
+            r37_r38_a_pool_is_reset_for_a_node;
         restart:
             r27_a_restarted_agent_keeps_its_address
             rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
@@ -141,6 +173,16 @@ suite! {
             as_many_hosts_as_allowed_are_at_work
             what_cannot_be_applied_is_retried_and_the_rest_gives_up
             policies_are_applied_in_the_order_of_their_names;
+        slices:
+            r93_r112_r113_r114_r115_r116_every_node_has_a_slice_of_its_own
+            r113_r115_r119_a_node_that_fills_its_slice_takes_another
+            r92_of_two_families_a_node_takes_two_slices_or_none
+            r118_slices_run_out_and_room_is_found
+            r117_the_slice_of_a_lost_node_is_set_aside_freed_and_used_again
+            r33_r97_a_sliced_pool_made_anew_gives_nobody_what_is_held
+            rule7_a_node_made_anew_keeps_what_is_on_its_card
+            r71_a_slice_deleted_by_force_comes_back
+            r115_r119_a_crowd_without_a_controller;
         story:
             r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses
             drift_is_put_back

@@ -29,6 +29,7 @@ pub(crate) async fn an_enactment_of_another_node_is_left_alone(on: On) {
     assert_eq!(now["metadata"]["ownerReferences"], own["metadata"]["ownerReferences"]);
     assert_eq!(now["status"]["ippool"], own["status"]["ippool"]);
     assert_eq!(first.addresses("eth0").len(), 1);
+    field.agree().await;
 }
 
 /// A policy re-created under its name while its agent is away is another: what was captured for the first is not used.
@@ -49,6 +50,7 @@ pub(crate) async fn captures_of_a_policy_of_before_are_not_used(on: On) {
     field.policy("cap", policy("eth1")).await;
     field.start(&mut host).await;
     host.wait_until("the other card", || mtu(&host, "eth1")).await;
+    field.agree().await;
 }
 
 /// What a capture found is remembered in the enactment: the host that the policy made has nothing that it would find now.
@@ -73,4 +75,5 @@ pub(crate) async fn captures_are_looked_up_once(on: On) {
     field.until_standing(&host, "other", "Available").await;
     let after = field.until_standing(&host, "once", "Available").await;
     assert_eq!(after["status"]["capturedStates"], before["status"]["capturedStates"], "time and all");
+    field.agree().await;
 }

@@ -50,6 +50,7 @@ pub(crate) async fn a_change_that_loses_the_gateway_is_undone(on: On) {
     field.policy_with("asked-for", json!({"nmstate.io/probes": "none"}), moves_away("198.51.100.5")).await;
     field.until_standing(&host, "asked-for", "Available").await;
     assert_eq!(host.addresses("eth0"), ["198.51.100.5/24"]);
+    field.agree().await;
 }
 
 pub(crate) async fn a_probe_that_there_is_not_is_named_and_nothing_is_touched(on: On) {
@@ -59,6 +60,7 @@ pub(crate) async fn a_probe_that_there_is_not_is_named_and_nothing_is_touched(on
     let own = field.until_standing(&host, "one", "Failing").await;
     assert!(names(&own, "\"ping\" is no probe"), "{own:#}");
     assert!(host.addresses("eth0").is_empty());
+    field.agree().await;
 }
 
 /// The API can't be reached once the change is made: undone, since it could before.
@@ -75,6 +77,7 @@ pub(crate) async fn a_change_that_loses_the_api_is_undone(on: On) {
         })
         .await;
     host.wait_until("as it was", || host.addresses("eth0").is_empty()).await;
+    field.agree().await;
 }
 
 /// The API is reached from the network of the agent, whichever it works on: so also when it is asked in a change.
@@ -89,4 +92,5 @@ pub(crate) async fn the_api_is_asked_from_the_agents_own_network(on: On) {
     field.policy("kept", moves_away("198.51.100.5")).await;
     field.until_standing(&host, "kept", "Available").await;
     assert_eq!(host.addresses("eth0"), ["198.51.100.5/24"]);
+    field.agree().await;
 }

@@ -1,11 +1,17 @@
 //! Ranges that hosts are given of: larger ones, new ones, and none.
 
+use std::time::Duration;
+
+use agent::controller::Settings;
+use crds::NodeIPPool;
 use crds::names::annotation::RESET_POOL;
+use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::networking::v1::ServiceCIDR;
 use serde_json::{Value, json};
 
 use crate::field::{Field, one_address};
 use crate::on::On;
-use crate::told::{POOL, told};
+use crate::told::{POOL, told, told_again, told_that};
 
 /// R19: the prefix length is that of the range, not of what is given out of it.
 pub(crate) async fn r19_the_prefix_length_is_the_ranges(on: On) {
@@ -17,6 +23,43 @@ pub(crate) async fn r19_the_prefix_length_is_the_ranges(on: On) {
     let own = field.until_standing(&host, "one", "Available").await;
     assert_eq!(own["status"]["capturedStates"]["address"]["prefix-length"], 16);
     assert_eq!(host.addresses("eth0"), ["10.10.11.4/16"]);
+    field.agree().await;
+}
+
+/// A range of both families: a claim has an address of each or none, in ledger, enactment, journal and kernel alike, and gives
+/// both back.
+pub(crate) async fn a_claim_has_an_address_of_each_family(on: On) {
+    let field = Field::new(on).await;
+    let range = json!({"ipv4": {"cidr": "10.10.10.0/24"}, "ipv6": {"cidr": "fd00:10::/64"}});
+    field.pool("dual", json!({"range": range, "quarantine": "1s"})).await;
+    let hosts = [field.host("node01", 1).await, field.host("node02", 1).await];
+    let family = |family: &str| {
+        let of = |part: &str| format!("{{{{ capture.address.{family}.{part} }}}}");
+        json!({"enabled": true, "dhcp": false, "address": [{"ip": of("ip"), "prefix-length": of("prefix-length")}]})
+    };
+    let mut six = family("ipv6");
+    six["autoconf"] = json!(false);
+    let card = json!({"name": "eth0", "type": "veth", "state": "up", "ipv4": family("ipv4"), "ipv6": six});
+    let policy = json!({"capture": {"address": "ippool.dual.allocate"}, "maxUnavailable": "100%",
+        "desiredState": {"interfaces": [card]}});
+    field.policy("one", policy).await;
+    for host in &hosts {
+        let own = field.until_standing(host, "one", "Available").await;
+        let grant = &own["status"]["ippool"]["dual"]["grants"]["address"];
+        let (four, six) = (&grant["ipv4"]["ip"], grant["ipv6"]["ip"].as_str().expect("an IPv6 address"));
+        assert_eq!(own["status"]["ippool"]["dual"]["allocated"], json!([four, six]));
+        assert_eq!(host.addresses("eth0"), [format!("{}/24", four.as_str().expect("an IPv4 address"))]);
+        assert!(host.ip("-6 addr show dev eth0 scope global").contains(&format!("{six}/64")), "{six}");
+    }
+    field.until_pool("dual", "with two claims", |pool| pool["status"]["allocated"] == 2).await;
+    field.agree().await;
+    field.delete_policy("one").await;
+    for host in &hosts {
+        field.until_no_enactment(host, "one").await;
+        assert!(host.ip("addr show dev eth0 scope global").is_empty());
+    }
+    field.until_pool("dual", "empty", |pool| pool["status"]["allocated"] == 0).await;
+    field.agree().await;
 }
 
 /// R59: a pool that gives says how its ledger is written, one from before that was said included.
@@ -35,12 +78,13 @@ pub(crate) async fn r59_a_pool_that_gives_says_how_its_ledger_is_written(on: On)
     let unsaid = json!({"nmstate.io/schema-version": null, "nmstate.io/ledger-encoding": null});
     field.patch_pool("traffic-1", json!({"metadata": {"annotations": unsaid}})).await;
     field.until_pool("traffic-1", "said again", says).await;
+    field.agree().await;
 }
 
-/// R33, R97, R99: a pool re-created. What the new range has stays its holder's; what it hasn't stays on the card, is in no
+/// R33, R66, R75, R76, R97, R99: a pool re-created. What the new range has stays its holder's; what it hasn't stays on the card, is in no
 /// ledger, and is moved by nobody.
-pub(crate) async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) {
-    let field = Field::new(on).await;
+pub(crate) async fn r33_r66_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) {
+    let field = Field::told(on, Settings { remind: Duration::from_secs(1), ..Settings::default() }).await;
     let range = |end: &str| json!({"range": {"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": end}, "quarantine": "1s", "staticBand": "None"});
     field.pool("traffic-1", range("10.10.10.2")).await;
     let hosts = [field.host("node01", 1).await, field.host("node02", 1).await];
@@ -71,7 +115,20 @@ pub(crate) async fn r33_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) 
     let outside = told(&field, POOL, "AddressInNoRange").await;
     assert_eq!(outside.type_.as_deref(), Some("Warning"));
     let message = outside.message.unwrap_or_default();
-    assert!(message.starts_with("10.10.10.2: held, but in no range of this pool"), "{message}");
+    assert!(message.starts_with("10.10.10.2 (node node0"), "{message}");
+    assert!(message.contains("held, but not within any range of this pool"), "{message}");
+    // R66: as long as it is so, that is said again.
+    told_again(&field, POOL, "AddressInNoRange").await;
+    // Whoever has it keeps it, and that is known to all but the ledger.
+    let at = hosts.iter().find(|host| host.addresses("eth0") == ["10.10.10.2/24"]).expect("one has it");
+    let name = &at.name;
+    field
+        .agree_but(&[
+            &format!("enactment {name}.one: traffic-1: no entry is [\"10.10.10.2\"]"),
+            &format!("{name}: journalled and in no ledger"),
+            &format!("{name}: 10.10.10.2 is on a card and in no ledger"),
+        ])
+        .await;
 }
 
 /// R100: an enactment claims what another host holds (copied by hand, say). Whoever holds it keeps it when the ledger is put
@@ -102,6 +159,8 @@ pub(crate) async fn r100_of_two_claims_to_one_address_the_holders_counts(on: On)
         .await;
     assert_eq!(pool["status"]["allocations"][ip]["node"], "node01");
     assert_eq!(host.addresses("eth0"), had);
+    // What somebody copied is still there.
+    field.agree_but(&["enactment node02.copied"]).await;
 }
 
 /// R86, R101, R104: no range is for this host: said so, and asked on; a range is added, and nobody starts anything again.
@@ -124,4 +183,237 @@ pub(crate) async fn r101_r104_a_range_more_serves_who_waits(on: On) {
     let own = field.until_standing(&there, "one", "Available").await;
     assert_eq!(own["status"]["capturedStates"]["address"]["range"], "rack-2");
     assert!(there.addresses("eth0")[0].starts_with("10.10.20."));
+    field.agree().await;
+}
+
+/// R60, R74, R101: a full pool grows by a range, also by one that overlaps with the first; `range` becomes `ranges`; who has
+/// an address keeps it, and nobody starts anything again.
+pub(crate) async fn r60_r74_r109_a_full_pool_grows(on: On) {
+    let field = Field::new(on).await;
+    let one = json!({"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.1"});
+    field.pool("racks", json!({"range": one, "quarantine": "1s", "staticBand": "None"})).await;
+    let mut policy = one_address("racks");
+    policy["maxUnavailable"] = json!("100%");
+    field.policy("one", policy).await;
+    let first = field.host("node01", 1).await;
+    field.until_standing(&first, "one", "Available").await;
+    let second = field.host("node02", 1).await;
+    field.until_standing(&second, "one", "Failing").await;
+    let named = |name: &str, mut range: Value| {
+        range["name"] = json!(name);
+        range
+    };
+    let old = named("old", one.clone());
+    let wide = json!({"name": "wide", "cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.2"});
+    field.patch_pool("racks", json!({"spec": {"range": null, "ranges": [old, wide]}})).await;
+    field.until_standing(&second, "one", "Available").await;
+    assert_eq!(first.addresses("eth0"), ["10.10.10.1/24"]);
+    assert_eq!(second.addresses("eth0"), ["10.10.10.2/24"]);
+    // R63: each address counts once, whichever ranges have it.
+    let pool = field.until_pool("racks", "full", |pool| pool["status"]["available"] == 0).await;
+    assert_eq!(pool["status"]["allocated"], 2);
+    field.agree().await;
+}
+
+/// R85 to R91, R105: of the ranges that a node may have of, the one that names it most closely gives, with its gateway and
+/// attributes; full, the next; one without a selector last.
+pub(crate) async fn r85_r87_r90_r105_r109_ties_are_broken(on: On) {
+    let field = Field::new(on).await;
+    let selector = |labels: &[(&str, &str)]| {
+        let all: Vec<Value> = labels
+            .iter()
+            .map(|(key, value)| json!({"key": key, "operator": "In", "values": [value]}))
+            .collect();
+        json!({"nodeSelectorTerms": [{"matchExpressions": all}]})
+    };
+    let any = json!({"name": "any", "cidr": "10.10.30.0/24", "gateway": "10.10.30.254"});
+    let rack = json!({"name": "rack", "cidr": "10.10.20.0/24", "start": "10.10.20.1", "end": "10.10.20.1",
+        "nodeSelector": selector(&[("rack", "one")])});
+    let closest = json!({"name": "closest", "cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.1",
+        "gateway": "10.10.10.254", "attributes": {"vlan": "120"},
+        "nodeSelector": selector(&[("rack", "one"), ("type", "medium")])});
+    field.pool("racks", json!({"ranges": [any, rack, closest]})).await;
+    field.policy("one", one_address("racks")).await;
+    let mut given = Vec::new();
+    for name in ["node01", "node02", "node03"] {
+        field.make_node(name, "True").await;
+        let mut host = field.machine(name, 1);
+        field.label(&host, "rack", "one").await;
+        field.label(&host, "type", "medium").await;
+        field.start(&mut host).await;
+        let own = field.until_standing(&host, "one", "Available").await;
+        given.push((own["status"]["capturedStates"]["address"].clone(), host));
+    }
+    let names: Vec<&Value> = given.iter().map(|(capture, _)| &capture["range"]).collect();
+    assert_eq!(names, ["closest", "rack", "any"]);
+    let (capture, host) = &given[0];
+    assert_eq!(capture["gateway"], "10.10.10.254");
+    assert_eq!(capture["attributes"], json!({"vlan": "120"}));
+    assert_eq!(host.addresses("eth0"), ["10.10.10.1/24"]);
+    assert_eq!(given[2].0["gateway"], "10.10.30.254");
+    assert!(given[1].0["gateway"].is_null());
+    field.agree().await;
+}
+
+/// R78, R92: a range of both families gives one of each, or none: what is left of one family alone serves nobody.
+pub(crate) async fn r78_r92_both_families_or_none(on: On) {
+    let field = Field::new(on).await;
+    let range = json!({
+        "ipv4": {"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.9"},
+        "ipv6": {"cidr": "fd00:10::/64", "start": "fd00:10::1", "end": "fd00:10::1"},
+    });
+    field.pool("dual", json!({"range": range, "quarantine": "1s", "staticBand": "None"})).await;
+    let first = field.host("node01", 1).await;
+    field.policy("one", one_address("dual")).await;
+    let own = field.until_standing(&first, "one", "Available").await;
+    let capture = &own["status"]["capturedStates"]["address"];
+    assert_eq!(capture["ipv6"]["ip"], "fd00:10::1");
+    assert_eq!(capture["ipv6"]["prefix-length"], 64);
+    assert_eq!(capture["ipv4"]["ip"], capture["ip"]);
+    let second = field.host("node02", 1).await;
+    let own = field.until_standing(&second, "one", "Failing").await;
+    assert_eq!(own["status"]["ippool"]["dual"]["refused"]["address"]["reason"], "NoAddress");
+    let pool = field.until_pool("dual", "full", |pool| pool["status"]["available"] == 0).await;
+    assert_eq!(pool["status"]["allocations"].as_object().map(serde_json::Map::len), Some(2));
+    assert!(second.addresses("eth0").is_empty());
+    // The policy puts one of them on the card.
+    field.agree_but(&["dual: fd00:10::1: the kernel doesn't have it"]).await;
+}
+
+/// R102: what the settings name is never given, by the controller or by a host that serves itself; nor are Service CIDRs,
+/// where the API has them, from the moment at which they are there.
+pub(crate) async fn r102_networks_of_the_cluster_are_never_given(on: On) {
+    let exclude = vec!["10.99.77.0/30".parse().expect("a network")];
+    let mut field = Field::told(on, Settings { exclude: exclude.clone(), ..Settings::default() }).await;
+    let range = json!({"cidr": "10.99.77.0/24", "start": "10.99.77.1", "end": "10.99.77.5"});
+    field.pool("traffic-1", json!({"range": range, "staticBand": "None"})).await;
+    field.until_pool("traffic-1", "counted", |pool| pool["status"]["available"] == 2).await;
+    let first = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&first, "one", "Available").await;
+    let given = first.addresses("eth0");
+    assert!(["10.99.77.4/24", "10.99.77.5/24"].contains(&given[0].as_str()), "{given:?}");
+    let rest = if given[0] == "10.99.77.4/24" { "10.99.77.5" } else { "10.99.77.4" };
+    if matches!(on, On::Real(_)) {
+        let cidrs = json!([format!("{rest}/32")]);
+        let object = json!({"metadata": {"name": "more"}, "spec": {"cidrs": cidrs}});
+        field.create::<ServiceCIDR>(object).await;
+        field.until_pool("traffic-1", "counted again", |pool| pool["status"]["available"] == 0).await;
+    }
+    field.lose_controller().await;
+    let mut second = field.machine("node02", 1);
+    second.exclude = exclude;
+    field.make_node("node02", "True").await;
+    field.start(&mut second).await;
+    match on {
+        On::Real(_) => {
+            let own = field.until_standing(&second, "one", "Failing").await;
+            let message = own["status"]["ippool"]["traffic-1"]["refused"]["address"]["message"].to_string();
+            assert!(message.contains("Service CIDR"), "{message}");
+            field.delete::<ServiceCIDR>("more").await;
+        }
+        On::Embedded => {
+            field.until_standing(&second, "one", "Available").await;
+            assert_eq!(second.addresses("eth0"), [format!("{rest}/24")]);
+        }
+    }
+    field.agree().await;
+}
+
+/// R81, R103: a pool that the controller's configuration lists is made, and made again when it is gone; one that says
+/// otherwise is left as it is, and that is told with what to do.
+pub(crate) async fn r81_r103_pools_of_the_configuration_are_there(on: On) {
+    let spec = json!({"ranges": [{"name": "a", "cidr": "10.10.10.0/24"}]});
+    let listed: NodeIPPool =
+        serde_json::from_value(json!({"metadata": {"name": "default"}, "spec": spec})).expect("a pool");
+    let listing = |pool: &NodeIPPool| Settings {
+        ensure: [("default".to_owned(), pool.clone())].into(),
+        grace: Duration::from_secs(1),
+        ..Settings::default()
+    };
+    let mut field = Field::told(on, listing(&listed)).await;
+    let label = |pool: &Value| pool["metadata"]["labels"]["nmstate.io/from-configuration"].clone();
+    let up_to_date = |pool: &Value| pool["status"]["conditions"][0]["status"] == "True";
+    let made = field.until_pool("default", "up to date", up_to_date).await;
+    assert_eq!(label(&made), "true");
+    field.delete::<NodeIPPool>("default").await;
+    let is_another = |pool: &Value| pool["metadata"]["uid"] != made["metadata"]["uid"] && up_to_date(pool);
+    let again = field.until_pool("default", "made again", is_another).await;
+    // Somebody appends a range: theirs to do, and no difference.
+    let more = json!({"name": "b", "cidr": "10.10.20.0/24"});
+    let first = again["spec"]["ranges"][0].clone();
+    field.patch_pool("default", json!({"spec": {"ranges": [first, more]}})).await;
+    // And the configuration gets one that the pool lacks: told, and left.
+    let mut other = listed.clone();
+    other.spec.ranges =
+        serde_json::from_value(json!([{"name": "c", "cidr": "10.10.40.0/24"}])).expect("ranges");
+    field.lose_controller().await;
+    field.tell(listing(&other));
+    field.find_controller();
+    let event = told_that(&field, POOL, "ConfigurationDiffers", "range c").await;
+    assert_eq!(event.type_.as_deref(), Some("Warning"));
+    let pool = field.until_pool("default", "left alone", |_| true).await;
+    assert_eq!(pool["spec"]["ranges"].as_array().map(Vec::len), Some(2));
+    field.agree().await;
+}
+
+/// R62, R64, R65, R82, R95, R96: renumbering. A new range, the old one drains: it gives nothing new, and can't go while it holds
+/// something, nor before its grace is over; who claims anew gets of the new one. A holder who had not been heard of says so in
+/// that time: told, and it has to wait on. Then it goes, and nobody's address changes by that.
+pub(crate) async fn r62_r64_r65_r82_r95_r96_a_range_drains_and_goes(on: On) {
+    let graced = |seconds: u64| Settings { grace: Duration::from_secs(seconds), ..Settings::default() };
+    let mut field = Field::told(on, graced(3600)).await;
+    let old = json!({"name": "old", "cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.9"});
+    field.pool("racks", json!({"ranges": [old], "quarantine": "1s", "staticBand": "None"})).await;
+    let mut policy = one_address("racks");
+    policy["maxUnavailable"] = json!("100%");
+    field.policy("one", policy.clone()).await;
+    let first = field.host("node01", 1).await;
+    let holds = |own: &Value| !own["status"]["ippool"]["racks"]["requests"]["address"]["holds"].is_null();
+    field.until_standing(&first, "one", "Available").await;
+    let held = field.until_enactment(&first, "one", "held", holds).await;
+    let kept = |pool: &Value| pool["metadata"]["finalizers"].to_string().contains("nmstate.io/range-in-use");
+    field.until_pool("racks", "kept by a finalizer", kept).await;
+
+    let mut draining = old.clone();
+    draining["state"] = json!("Draining");
+    let new = json!({"name": "new", "cidr": "10.10.20.0/24"});
+    field.patch_pool("racks", json!({"spec": {"ranges": [draining, new]}})).await;
+    let second = field.host("node02", 1).await;
+    field.until_standing(&second, "one", "Available").await;
+    assert!(second.addresses("eth0")[0].starts_with("10.10.20."), "a draining range gives nothing new");
+    let only_new = json!({"spec": {"ranges": [new]}});
+    let refused =
+        field.try_patch_pool("racks", only_new.clone()).await.expect_err("it is in use").to_string();
+    assert!(refused.contains("a range that holds addresses can't be removed"), "{refused}");
+
+    field.delete_policy("one").await;
+    field.until_no_enactment(&first, "one").await;
+    field.policy("one", policy).await;
+    field.until_standing(&first, "one", "Available").await;
+    assert!(first.addresses("eth0")[0].starts_with("10.10.20."), "renumbered");
+    let refused = field.try_patch_pool("racks", only_new.clone()).await.expect_err("too soon").to_string();
+    assert!(refused.contains("wait until status.drained names it"), "{refused}");
+
+    field.lose_controller().await;
+    field.tell(graced(1));
+    field.find_controller();
+    let is_drained = |pool: &Value| pool["status"]["drained"] == json!(["old"]);
+    field.until_pool("racks", "drained", is_drained).await;
+    // Somebody has held an address of it all the time.
+    field.make_node("node03", "False").await;
+    field.copy_enactment("node03", "late", held["status"]["ippool"].clone()).await;
+    told_that(&field, POOL, "RangeInUse", "range old").await;
+    field.until_pool("racks", "in use", |pool| pool["status"]["drained"].is_null()).await;
+    let refused =
+        field.try_patch_pool("racks", only_new.clone()).await.expect_err("in use again").to_string();
+    assert!(refused.contains("a range that holds addresses can't be removed"), "{refused}");
+    field.delete::<Node>("node03").await;
+    field.until_pool("racks", "drained again", is_drained).await;
+    let had = [first.addresses("eth0"), second.addresses("eth0")];
+    field.patch_pool("racks", only_new).await;
+    let gone = |pool: &Value| pool["status"]["drained"].is_null() && pool["status"]["allocated"] == 2;
+    field.until_pool("racks", "without it", gone).await;
+    assert_eq!([first.addresses("eth0"), second.addresses("eth0")], had);
+    field.agree().await;
 }

@@ -29,6 +29,7 @@ pub(crate) async fn a_report_follows_its_host(on: On) {
     field.ask_for_report(&host).await;
     let again = |state: &Value| state["status"]["stamp"] != before["status"]["stamp"];
     field.until_state(&host, "written anew", again).await;
+    field.agree().await;
 }
 
 /// Enactment and report are a Node's. A policy that goes while the host is off takes its enactment along when the host is back,
@@ -52,4 +53,5 @@ pub(crate) async fn an_enactment_is_its_nodes_and_goes_with_its_policy(on: On) {
     field.start(&mut host).await;
     field.until_no_enactment(&host, "one").await;
     assert!(host.ip("link show dev eth0").contains("mtu 1400"));
+    field.agree().await;
 }

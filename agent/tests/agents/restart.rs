@@ -24,6 +24,7 @@ pub(crate) async fn r27_a_restarted_agent_keeps_its_address(on: On) {
     host.wait_until("as it was", || host.addresses("eth0") == before).await;
     let own = field.until_standing(&host, "one", "Available").await;
     assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"], id);
+    field.agree().await;
 }
 
 /// R110: Berth is taken away, agent and controller: what a host has it keeps, on its card and in the ledger. Somebody takes
@@ -52,10 +53,11 @@ pub(crate) async fn r110_a_rollback_keeps_what_is_held(on: On) {
     field.until_standing(&host, "one", "Available").await;
     field.until_pool("traffic-1", "the holder's again", holder).await;
     assert_eq!(host.addresses("eth0"), before);
+    field.agree().await;
 }
 
 /// An API that nobody answers at.
-fn dead() -> kube::Client {
+pub(crate) fn dead() -> kube::Client {
     let nowhere = "http://127.0.0.1:9".parse().expect("a place");
     kube::Client::try_from(kube::Config::new(nowhere)).expect("a client")
 }
@@ -76,6 +78,7 @@ pub(crate) async fn r27_r111_a_start_without_the_api_is_from_the_journal(on: On)
     host.ip(&format!("addr del {} dev eth0", before[0]));
     host.wait_until("put back", || host.addresses("eth0") == before).await;
     host.stop().await;
+    field.agree().await;
 }
 
 /// Rule 7: a Node deleted while its agent runs. Its address is off for good, also when it is another's by then and the API
@@ -104,6 +107,8 @@ pub(crate) async fn rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_f
     first.wait_until("looked after", || first.ip("link show eth0").contains("mtu 1300")).await;
     first.stop().await;
     assert!(first.addresses("eth0").is_empty());
+    // Of its Node that was it remembers the request, which would be its proof if nobody else had the address.
+    field.agree_but(&["node01: journalled and in no ledger"]).await;
 }
 
 /// Policies that can't be read are not policies that are gone: nothing is released.
@@ -125,6 +130,7 @@ pub(crate) async fn what_cannot_be_read_is_not_gone(on: On) {
         assert_eq!(own["status"]["ippool"]["traffic-1"]["requests"]["address"]["want"], true, "{kind}");
     }
     host.stop().await;
+    field.agree().await;
 }
 
 pub(crate) async fn a_second_agent_for_one_host_refuses(on: On) {
@@ -132,6 +138,7 @@ pub(crate) async fn a_second_agent_for_one_host_refuses(on: On) {
     let host = field.host("node01", 1).await;
     let second = agent::node::Agent::open(field.client(), host.settings());
     assert!(matches!(second, Err(agent::node::NodeError::Busy { .. })));
+    field.agree().await;
 }
 
 /// An API that takes questions and never answers, as one that is stopped in the middle, holds no repair up.
@@ -154,6 +161,7 @@ pub(crate) async fn r27_an_api_that_does_not_answer_holds_no_repair_up(on: On) {
     hangs.store(false, Ordering::SeqCst);
     field.policy("two", json!({"desiredState": {"interfaces": []}})).await;
     field.until_standing(&host, "two", "Available").await;
+    field.agree().await;
 }
 
 /// An API that can be read and not written is no reason to be without an address, at a start or later.
@@ -178,4 +186,5 @@ pub(crate) async fn r27_an_api_that_takes_no_writes_keeps_no_address_off(on: On)
     field.policy("two", json!({"desiredState": {"interfaces": []}})).await;
     field.until_standing(&host, "two", "Available").await;
     assert_eq!(host.addresses("eth0"), had);
+    field.agree().await;
 }

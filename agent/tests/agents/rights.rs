@@ -7,6 +7,7 @@ mod asked;
 mod given;
 mod right;
 
+use agent::controller::Settings;
 use api_tests::wait;
 use crds::names::annotation::RESET_POOL;
 use crds::names::label::FORCE_STATE_REFRESH;
@@ -26,10 +27,16 @@ fn what_is_given_is_what_is_used() {
 async fn given_is_used(real: &'static Cluster) {
     let _refusals = Refusals(real);
     let leading = real.client_of(&real.controller_token().await);
-    let mut field = Field::led_by(real, doubles::overtaken(leading, real.client()));
+    let ensured = json!({"metadata": {"name": "ensured"}, "spec": {"range": {"cidr": "10.10.60.0/24"}}});
+    let ensured = serde_json::from_value(ensured).expect("a pool");
+    let settings = Settings { ensure: [("ensured".to_owned(), ensured)].into(), ..Settings::default() };
+    let mut field = Field::led_by(real, doubles::overtaken(leading, real.client()), settings);
+    field.until_pool("ensured", "made", |_| true).await;
     let tiny = json!({"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.1"});
     field.pool("tiny", json!({"range": tiny})).await;
     field.pool("wide", json!({"range": {"cidr": "10.10.20.0/24"}, "quarantine": "1s"})).await;
+    let cut = json!({"cidr": "10.10.30.0/24", "perNodeHostBits": 4});
+    field.pool("cut", json!({"range": cut, "quarantine": "1s"})).await;
     let mut host = field.machine("node01", 2);
     field.make_node("node01", "True").await;
     start(&field, &mut host).await;
@@ -44,6 +51,9 @@ async fn given_is_used(real: &'static Cluster) {
     field.annotate_pool("wide", RESET_POOL, json!("wide")).await;
     let is_reset = |pool: &Value| pool["metadata"]["annotations"][RESET_POOL].is_null();
     field.until_pool("wide", "reset", is_reset).await;
+    field.annotate_policy("one", RESET_POOL, json!("tiny")).await;
+    let is_reset = |policy: &Value| policy["metadata"]["annotations"][RESET_POOL].is_null();
+    field.until_policy("one", "reset", is_reset).await;
     field.lose_controller().await;
     serves_itself(&field, &host).await;
     field.find_controller();
@@ -58,6 +68,7 @@ async fn given_is_used(real: &'static Cluster) {
         if wrong.is_empty() { Ok(()) } else { Err(format!("\n  {}", wrong.join("\n  "))) }
     })
     .await;
+    field.agree().await;
 }
 
 /// Its agent is overtaken, too.
@@ -87,7 +98,7 @@ async fn twice_told(field: &Field, host: &Host) {
 /// held.
 async fn a_namesake_comes_and_goes(field: &Field) {
     field.create::<NodeNetworkState>(json!({"metadata": {"name": "node02"}})).await;
-    let mut host = field.machine("node02", 1);
+    let mut host = field.machine("node02", 2);
     field.make_node("node02", "True").await;
     start(field, &mut host).await;
     field.label(&host, "only", "node02").await;
@@ -95,8 +106,15 @@ async fn a_namesake_comes_and_goes(field: &Field) {
     policy["nodeSelector"] = json!({"only": "node02"});
     field.policy("two", policy).await;
     field.until_standing(&host, "two", "Available").await;
+    // A slice of its own goes the same way.
+    let mut policy = address_on("cut", "eth1");
+    policy["nodeSelector"] = json!({"only": "node02"});
+    field.policy("cut", policy).await;
+    field.until_standing(&host, "cut", "Available").await;
     field.remove_host(&host).await;
     field.until_no_enactment(&host, "two").await;
+    field.until_no_enactment(&host, "cut").await;
+    told(field, POOL, "SliceFreed").await;
 }
 
 /// A host that was off finds its enactment gone, and then its Node made anew: by its journal it has its address again.
@@ -121,10 +139,12 @@ async fn comes_back(field: &Field, host: &mut Host) {
 
 /// Nobody leads.
 async fn serves_itself(field: &Field, host: &Host) {
-    field.policy("three", address_on("wide", "eth1")).await;
-    field.until_standing(host, "three", "Available").await;
-    field.delete_policy("three").await;
-    field.until_no_enactment(host, "three").await;
+    for pool in ["wide", "cut"] {
+        field.policy("three", address_on(pool, "eth1")).await;
+        field.until_standing(host, "three", "Available").await;
+        field.delete_policy("three").await;
+        field.until_no_enactment(host, "three").await;
+    }
 }
 
 /// Whoever lacks a right may never come to the end of the story: what was refused is said then, too.

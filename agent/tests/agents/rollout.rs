@@ -64,6 +64,7 @@ pub(crate) async fn a_policy_counts_its_nodes(on: On) {
     field.set_ready("node02", "True").await;
     let both = "2/2 nodes successfully configured";
     says(&field, "here", ["Available", "SuccessfullyConfigured", both]).await;
+    field.agree().await;
 }
 
 /// A group's: no kernel gives it to a card.
@@ -109,6 +110,11 @@ pub(crate) async fn what_cannot_be_applied_is_retried_and_the_rest_gives_up(on: 
         );
         let gave_up = |own: &Value| matches!(holds(own)[..], [["Failing", "FailedToConfigure", words]] if words.starts_with(&begin));
         let own = field.until_enactment(host, "refused", "given up", gave_up).await;
+        // How the host was left, which step it was, and the kernel's own word.
+        let words = holds(&own)[0][2];
+        let [left, step, why] =
+            ["not applied; the host is as it was before", "step 1 (", "the kernel refused"];
+        assert!(words.contains(left) && words.contains(step) && words.contains(why), "{words}");
         assert_eq!(own["status"]["retryCount"], json!({"1": 5}));
         let words =
             format!("reconciliation of enactment \"{}.refused\" has failed after 5 retries", host.name);
@@ -130,6 +136,7 @@ pub(crate) async fn what_cannot_be_applied_is_retried_and_the_rest_gives_up(on: 
         field.until_standing(host, "refused", "Available").await;
         assert_eq!(host.addresses("eth0"), ["198.51.100.6/24"]);
     }
+    field.agree().await;
 }
 
 /// How many hosts had a slot of policy `one`, and how many were at work on it, in the end and at the most.
@@ -203,6 +210,7 @@ pub(crate) async fn as_many_hosts_as_allowed_are_at_work(on: On) {
     assert_eq!((seen.slots, seen.hosts.len()), (0, 0), "all are given back");
     assert!((1..=2).contains(&seen.most_slots), "{} slots at once", seen.most_slots);
     assert!((1..=2).contains(&seen.most_hosts), "{} hosts at once", seen.most_hosts);
+    field.agree().await;
 }
 
 /// One after the other, by name, in whatever order they were made.
@@ -227,4 +235,5 @@ pub(crate) async fn policies_are_applied_in_the_order_of_their_names(on: On) {
     let heard = listener.heard("eth").await;
     let came: Vec<&str> = heard.iter().filter_map(|line| line.split_whitespace().nth(1)).collect();
     assert_eq!(came, cards, "{heard:#?}");
+    field.agree().await;
 }

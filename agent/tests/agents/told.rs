@@ -75,9 +75,10 @@ pub(crate) async fn drift_and_pools_that_run_out_are_told(on: On) {
     // A host goes for good: its address is set aside, then free, then the next one's.
     field.remove_host(&host).await;
     let aside = told(&field, POOL, "AddressQuarantined").await;
-    assert!(aside.message.is_some_and(|message| message.starts_with("10.10.10.1: ")));
+    assert!(aside.message.is_some_and(|message| message.starts_with("10.10.10.1 (node01): ")));
     told(&field, POOL, "AddressFreed").await;
     field.until_standing(&late, "one", "Available").await;
+    field.agree().await;
 }
 
 /// A policy that fails is told on the policy, as kubernetes-nmstate does.
@@ -95,6 +96,7 @@ pub(crate) async fn a_policy_that_fails_is_told(on: On) {
     assert_eq!(failed.type_.as_deref(), Some("Warning"));
     let message = failed.message.unwrap_or_default();
     assert!(message.starts_with("node01.broken: failure generating desiredState"), "{message}");
+    field.agree().await;
 }
 
 /// Somebody else takes it off again and again: it is put back, ever more slowly, and that is told.
@@ -119,4 +121,5 @@ pub(crate) async fn who_fights_is_told_and_given_time(on: On) {
     let message = fought.message.unwrap_or_default();
     assert!(message.starts_with("node node01: something keeps changing what this policy set"), "{message}");
     host.wait_until("put back in the end", || host.addresses("eth0").contains(&address)).await;
+    field.agree().await;
 }

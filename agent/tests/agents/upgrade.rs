@@ -64,6 +64,7 @@ async fn taken_over(real: &'static Cluster) {
     assert_eq!(columns[0], head);
     assert_eq!(columns[1][..3], ["traffic-1", SEEDS, "254"], "{pools}");
     assert_eq!(columns[1][5], "True", "{pools}");
+    field.agree().await;
 }
 
 fn has_mtu(host: &Host, card: &str, mtu: u32) -> bool {

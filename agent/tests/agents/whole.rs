@@ -76,7 +76,9 @@ pub(crate) async fn a_second_agent_for_one_host_ends_at_once(on: On) {
 }
 
 /// R22: a machine that was given another's name: it is told so, has nothing, and leaves the other in peace. When that one is
-/// off for good, the name is its own.
+/// off for good, the name is its own. Of hosts that register their Nodes, which tell each other by a Lease, and so of the
+/// embedded API: on a cluster kubelets register Nodes, agents have no right to, and a pod runs on the node that its token
+/// is of.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn r22_a_second_machine_of_one_name_does_nothing() {
     let mut fleet = Fleet::new(On::Embedded).await;
@@ -104,6 +106,9 @@ async fn r22_a_second_machine_of_one_name_does_nothing() {
     fleet.kill_agent("a");
     fleet.machines["a"].power_cut();
     fleet.until_on("twin", "eth0", "the new one's", |on| on == [had.clone()]).await;
+    fleet.machines.remove("a");
+    fleet.renamed.insert("twin".to_owned(), "a".to_owned());
+    fleet.agree().await;
 }
 
 /// An address that the kernel looks for on the wire before it is used: that takes a second or two.
@@ -137,6 +142,7 @@ pub(crate) async fn a_policy_is_changed_under_way(on: On) {
     // Over: now it may be.
     fleet.try_edit_policy("slow", slow("fd00::4", &json!(1))).await.expect("it is over");
     ends_with(&mut fleet, &hosts, "fd00::4").await;
+    fleet.agree().await;
 }
 
 /// A policy is edited before anybody leads: whoever waits for a slot applies what it says then.
@@ -153,6 +159,7 @@ pub(crate) async fn a_policy_is_edited_while_hosts_wait_for_a_slot(on: On) {
     }
     fleet.controller("controller", None).await;
     ends_with(&mut fleet, &hosts, "fd00::2").await;
+    fleet.agree().await;
 }
 
 async fn three(on: On, hosts: &[&str]) -> Fleet {
@@ -207,4 +214,5 @@ pub(crate) async fn an_agent_is_told_to_stop_under_way(on: On) {
     fleet.agent("a", None).await;
     fleet.until_standing(&["a"], "slow", "Available").await;
     assert!(has(&fleet, "a", "fd00::1"));
+    fleet.agree().await;
 }

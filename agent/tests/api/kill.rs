@@ -34,6 +34,9 @@ fn revision(text: Option<String>) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
+/// A server that is dead says nothing; nor, once in a great while, does the client's pool of connections.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// One writer: creates, changes and deletes its node, until the server is gone.
 async fn write(client: Client, name: String, mut known: Known, acknowledged: Sender<u64>) -> Known {
     let nodes: Api<Node> = Api::all(client);
@@ -44,10 +47,12 @@ async fn write(client: Client, name: String, mut known: Known, acknowledged: Sen
             let node = json!({"metadata": {"name": name, "labels": {"number": next.to_string()}}});
             known.doubtful = Some((next, true));
             let node = serde_json::from_value(node).unwrap();
-            nodes.create(&PostParams::default(), &node).await.map(|node| revision(node.resource_version()))
+            in_time(nodes.create(&PostParams::default(), &node))
+                .await
+                .map(|made| made.map(|node| revision(node.resource_version())))
         } else if next % 7 == 0 {
             known.doubtful = Some((next, false));
-            nodes.delete(&name, &DeleteParams::default()).await.map(|_| 0)
+            in_time(nodes.delete(&name, &DeleteParams::default())).await.map(|done| done.map(|_| 0))
         } else {
             known.doubtful = Some((next, true));
             let change = json!([
@@ -55,9 +60,11 @@ async fn write(client: Client, name: String, mut known: Known, acknowledged: Sen
                 {"op": "replace", "path": "/metadata/labels/number", "value": next.to_string()},
             ]);
             let change: Patch<Node> = Patch::Json(serde_json::from_value(change).unwrap());
-            let patched = nodes.patch(&name, &PatchParams::default(), &change).await;
-            patched.map(|node| revision(node.resource_version()))
+            let patched = in_time(nodes.patch(&name, &PatchParams::default(), &change)).await;
+            patched.map(|done| done.map(|node| revision(node.resource_version())))
         };
+        // Without a word it is as lost as with one.
+        let Some(done) = done else { return known };
         match done {
             Ok(revision) => {
                 assert!(
@@ -74,6 +81,10 @@ async fn write(client: Client, name: String, mut known: Known, acknowledged: Sen
             Err(_) => return known,
         }
     }
+}
+
+async fn in_time<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Option<Result<T, kube::Error>> {
+    tokio::time::timeout(SILENCE, request).await.ok()
 }
 
 /// What a watcher saw: where it is, and each object's number.
@@ -177,7 +188,11 @@ async fn kill_9_under_load_loses_nothing_that_was_acknowledged() {
         for writer in writers {
             known.push(writer.await.unwrap());
         }
-        watcher.await.unwrap();
+        let end = watcher.abort_handle();
+        match tokio::time::timeout(SILENCE, watcher).await {
+            Ok(watched) => watched.unwrap(),
+            Err(_) => end.abort(),
+        }
         highest = known.iter().map(|known| known.revision).max().unwrap_or_default().max(now);
         total += *acknowledged.borrow();
     }

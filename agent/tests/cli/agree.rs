@@ -23,12 +23,16 @@ fn manifest(spec: &Value) -> Value {
     manifest
 }
 
+const GRACE: &str = "the minute is a controller's to count, and said in the status";
+
 /// What only the API refuses, and why the core need not: it never meets such a pool, and could use it.
-const ONLY_THE_API: [(&str, &str); 4] = [
+const ONLY_THE_API: [(&str, &str); 6] = [
     ("prefix length with a leading zero", "a spelling: the network is clear"),
     ("reservation not canonical", "a spelling: the address is clear"),
     ("reservation for a node that can't be", "names of nodes are the API's; nobody of that name will ask"),
     ("quarantine longer than a duration may be written", "a bound that keeps the rules cheap"),
+    ("a draining range is removed before its minute is over (R65)", GRACE),
+    ("another range is removed than the one whose minute is over (R65)", GRACE),
 ];
 
 /// What either has against a pool, in its own words; the API's about the spec only, for a name or a status is no

@@ -52,7 +52,10 @@ fn an_answer_that_cannot_be_written_is_a_failure() {
 
 #[test]
 fn every_verb_has_help_with_examples() {
-    for verb in ["", "render", "plan", "pool explain", "crds"] {
+    let of_pools = ["ls", "show", "explain", "verify", "release", "hold", "resume", "history"];
+    let of_pools = of_pools.map(|verb| format!("pool {verb}"));
+    let others = ["", "render", "plan", "crds", "policy preview", "node ls", "node show", "node rm"];
+    for verb in others.into_iter().chain(of_pools.iter().map(String::as_str)) {
         let ran = line(&fixtures(), &format!("berth {verb} --help"));
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{verb}");
         assert!(ran.stdout.contains("Examples:\n  berth "), "{verb}: {}", ran.stdout);
@@ -82,6 +85,14 @@ fn wrong_usage_is_2() {
         "berth pool",
         "berth pool explain",
         "berth pool explain -f a --offset -1",
+        "berth pool show",
+        "berth pool ls -o map",
+        "berth pool release traffic-1",
+        "berth pool release traffic-1 nowhere",
+        "berth pool hold",
+        "berth policy preview",
+        "berth node rm",
+        "berth completions",
     ];
     for text in wrong {
         let ran = line(&fixtures(), text);

@@ -68,6 +68,8 @@ goldens! {
     plan_wrong_in_both,
     plan_wrong_kind,
     plan_yaml,
+    pool_show_holders,
+    pool_show_no_such_pool,
     render_a_state,
     render_bad_label,
     render_bare_document,

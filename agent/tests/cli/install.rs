@@ -42,7 +42,16 @@ fn files_are_where_they_belong_and_settings_stay() {
     let at = folder.path();
     make("install", at);
     let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
-    let found: Vec<(String, u32)> = files(at)
+    let (pages, rest): (Vec<PathBuf>, Vec<PathBuf>) =
+        files(at).into_iter().partition(|path| path.starts_with(at.join("usr/local/share/man/man1")));
+    // As many as are committed, and one of each kind by name.
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/man");
+    assert_eq!(pages.len(), files(&committed).len());
+    for page in ["berth.1", "berth-pool-show.1", "berth-node-rm.1", "berth-policy-preview.1"] {
+        assert!(pages.iter().any(|path| path.ends_with(page)), "{page}: {pages:?}");
+    }
+    assert!(pages.iter().all(|path| mode(path) == 0o644));
+    let found: Vec<(String, u32)> = rest
         .iter()
         .map(|path| (path.strip_prefix(at).expect("below").display().to_string(), mode(path)))
         .collect();
@@ -51,10 +60,16 @@ fn files_are_where_they_belong_and_settings_stay() {
         ("etc/berth/manifests", 0o755),
         ("etc/berth/serve.env", 0o644),
         ("usr/local/bin/berth", 0o755),
+        ("usr/local/bin/kubectl-berth", 0o755),
+        ("usr/local/lib/systemd/system/berth-boot.service", 0o644),
         ("usr/local/lib/systemd/system/berth-serve.service", 0o644),
         ("usr/local/lib/systemd/system/berth.service", 0o644),
+        ("usr/local/share/bash-completion/completions/berth", 0o644),
+        ("usr/local/share/fish/vendor_completions.d/berth.fish", 0o644),
+        ("usr/local/share/zsh/site-functions/_berth", 0o644),
     ];
     assert_eq!(found, wanted.map(|(name, mode)| (name.to_owned(), mode)));
+    assert_eq!(fs::read_link(at.join("usr/local/bin/kubectl-berth")).expect("a link"), Path::new("berth"));
     // What somebody set is theirs.
     let settings = ["agent.yaml", "serve.env"].map(|name| at.join("etc/berth").join(name));
     settings.iter().for_each(|path| fs::write(path, "node: mine\n").expect("written"));
@@ -77,6 +92,7 @@ fn systemd_takes_the_units() {
     make("install", at);
     for (name, start) in [
         ("berth.service", "ExecStart=/usr/local/bin/berth agent --config /etc/berth/agent.yaml\n"),
+        ("berth-boot.service", "ExecStart=/usr/local/bin/berth boot --state-dir /var/lib/berth\n"),
         (
             "berth-serve.service",
             "ExecStart=/usr/local/bin/berth serve --state-dir /var/lib/berth/api --listen ",

@@ -6,6 +6,7 @@ mod shared;
 
 mod agree;
 mod behaviour;
+mod commands;
 mod docs;
 #[path = "../common/folder.rs"]
 mod folder;

@@ -55,6 +55,8 @@ impl Server {
             .arg("serve")
             .args(arguments.split_whitespace())
             .current_dir(&folder.0)
+            // The usual place of the page may be another's.
+            .env("BERTH_PAGE_ADDRESS", "none")
             .stderr(Stdio::piped())
             .spawn()
             .expect("start berth serve");

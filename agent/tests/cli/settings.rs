@@ -91,6 +91,7 @@ fn every_setting_is_in_the_help_with_its_variable() {
                 "BERTH_NODE_LABELS",
                 "BERTH_PROBES",
                 "BERTH_PROBE_TIMEOUT",
+                "BERTH_WIRE_PROBE",
                 "NMSTATE_INSTANCE_NODE_LOCK_FILE",
                 "BERTH_CONFIG",
                 "BERTH_HEALTH_ADDRESS",

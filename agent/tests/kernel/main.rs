@@ -27,4 +27,5 @@ mod routes_kept;
 mod scenarios;
 mod show;
 mod signals;
+mod wire;
 mod words;

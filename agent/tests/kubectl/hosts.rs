@@ -98,7 +98,8 @@ fn a_host_claims_in_the_ledger_for_itself_only() {
         )
     };
     let pool = get("nip traffic-1");
-    patch("kubeconfig", &format!(r#"{{"sequence":1,"rebuiltFor":"{pool}","allocated-offsets":[]}}"#)).ok();
+    let rebuilt = r#""sequence":1,"allocated-offsets":[],"capacity":10,"available":10"#;
+    patch("kubeconfig", &format!(r#"{{{rebuilt},"rebuiltFor":"{pool}"}}"#)).ok();
     let hosts = ["node01", "node02"].map(|host| {
         server.host(host, "create -f -", &NODE.replace("NAME", host)).ok();
         (format!("pki/hosts/{host}.kubeconfig"), get(&format!("node {host}")))
@@ -106,7 +107,7 @@ fn a_host_claims_in_the_ledger_for_itself_only() {
     let claim = |host: usize, sequence: u32, ip: &str, offsets: &str, allocated: u32| {
         let (name, uid) = (["node01", "node02"][host], &hosts[host].1);
         format!(
-            r#"{{"sequence":{sequence},"allocated":{allocated},"capacity":10,"available":8,"allocated-offsets":{offsets},
+            r#"{{"sequence":{sequence},"allocated":{allocated},"available":8,"allocated-offsets":{offsets},
             "allocations":{{"{ip}":{{"node":"{name}","nodeUID":"{uid}","request":"id-{name}","sequence":{sequence}}}}}}}"#
         )
     };

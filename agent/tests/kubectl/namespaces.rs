@@ -51,7 +51,9 @@ impl Host {
         let stdout = holder.stdout.as_mut().expect("its stdout");
         BufReader::new(stdout).read_line(&mut line).expect("text");
         assert_eq!(line, "ready\n", "namespaces need root");
-        Self { holder, home, exported: BTreeMap::new() }
+        // What it says depends on who else is on this host.
+        let exported = BTreeMap::from([("BERTH_PAGE_ADDRESS".to_owned(), "none".to_owned())]);
+        Self { holder, home, exported }
     }
 
     fn pid(&self) -> String {

@@ -62,6 +62,7 @@ impl Ran {
 
 pub(crate) fn berth(folder: &Path, arguments: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+    command.env("BERTH_PAGE_ADDRESS", "none");
     Ran::of(command.args(arguments).current_dir(folder).output().expect("start berth"))
 }
 
@@ -79,6 +80,8 @@ impl Server {
         let at = folder.path();
         berth(at, &["serve", "pki", "init", "--dir", "pki", "--server-name", "127.0.0.1"]).ok();
         let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+            // The usual place of the page may be another's.
+            .env("BERTH_PAGE_ADDRESS", "none")
             .args(["serve", "--state-dir", "state", "--listen", "127.0.0.1:0"])
             .args([
                 "--tls-cert",

@@ -46,15 +46,44 @@ fn the_story_is_told_to_its_end() {
     }
 }
 
+/// By whoever presses Ctrl-C, by a service manager, by a terminal that is closed: no host, no process, no folder is left.
 #[test]
 fn cut_short_it_leaves_nothing() {
-    let folder = Folder::new();
-    let mut command = Command::new("env");
-    command.args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_berth")]);
-    let mut demo = Berth::start_as(command, folder.path(), &["demo"]);
-    let pid = demo.pid();
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        let folder = Folder::new();
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_berth")]);
+        let mut demo = Berth::start_as(command, folder.path(), &["demo"]);
+        let pid = demo.pid();
+        let own = std::env::temp_dir().join(format!("berth-demo-{pid}"));
+        until("hosts", || (namespaces(pid).len() >= 3).then_some(()));
+        assert!(own.is_dir());
+        demo.signal(signal);
+        assert_eq!(demo.end().0, Some(1), "{signal}");
+        assert_eq!(namespaces(pid), Vec::<String>::new(), "{signal}");
+        assert!(!own.exists(), "{signal}");
+        assert_eq!(processes(&own), Vec::<String>::new(), "{signal}");
+    }
+}
+
+/// Whoever reads it stops reading ('berth demo | head'): it goes on to its end, and takes everything away.
+#[test]
+fn without_a_reader_it_leaves_nothing() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+    let mut demo = command.arg("demo").stdout(std::process::Stdio::piped()).spawn().expect("it starts");
+    drop(demo.stdout.take());
+    let pid = demo.id();
     until("hosts", || (namespaces(pid).len() >= 3).then_some(()));
-    demo.signal(Signal::SIGINT);
-    demo.end();
+    // That nobody heard its last words is all that is wrong.
+    demo.wait().expect("its end");
     assert_eq!(namespaces(pid), Vec::<String>::new());
+    assert!(!std::env::temp_dir().join(format!("berth-demo-{pid}")).exists());
+}
+
+/// Command lines of processes that speak of a folder.
+fn processes(folder: &std::path::Path) -> Vec<String> {
+    let folder = folder.display().to_string();
+    let all = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+    let lines = all.filter_map(|one| std::fs::read_to_string(one.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(&folder)).collect()
 }

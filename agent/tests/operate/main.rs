@@ -2,11 +2,13 @@
 //! a second agent would meet them. Needs root.
 
 mod api;
+mod boot;
 mod demo;
 mod elected;
 #[path = "../common/folder.rs"]
 mod folder;
 mod locks;
+mod page;
 mod service;
 mod stop;
 mod support;

@@ -92,7 +92,10 @@ fn ready_is_said_when_the_first_pass_is_over() {
         page.contains("berth_pool_allocated{pool=\"traffic-1\"} 1\n").then_some(page)
     });
     assert!(
-        value(&page, "berth_claims_total{pool=\"traffic-1\",kind=\"dynamic\",result=\"granted\"}") >= 1.0
+        value(
+            &page,
+            "berth_claims_total{pool=\"traffic-1\",range=\"default\",kind=\"dynamic\",result=\"granted\"}"
+        ) >= 1.0
     );
     assert_eq!(value(&page, "berth_claim_seconds_count"), 1.0);
     assert!(value(&page, "berth_apply_seconds_count{step=\"apply\"}") >= 1.0);

@@ -146,24 +146,45 @@ impl Drop for Berth {
 pub(crate) fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("text");
-    answer
+    answer(stream)
+}
+
+/// Head and body, as long as the head says, or until the end: not every server closes a connection because it is asked to.
+fn answer(stream: TcpStream) -> String {
+    let mut stream = BufReader::new(stream);
+    let mut text = String::new();
+    let mut length = None;
+    while !text.ends_with("\r\n\r\n") && stream.read_line(&mut text).expect("text") > 0 {
+        let line = text.trim_end().rsplit('\n').next().unwrap_or_default().to_lowercase();
+        length = line.strip_prefix("content-length:").and_then(|bytes| bytes.trim().parse().ok()).or(length);
+    }
+    stream.take(length.unwrap_or(u64::MAX)).read_to_string(&mut text).expect("text");
+    text
 }
 
 /// Creates an object, which must be taken.
 #[track_caller]
 pub(crate) fn post(address: &str, path: &str, object: &serde_json::Value) {
+    let answer = send(address, "POST", path, "application/json", object);
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+}
+
+/// What a web server answers to a document: head and body.
+pub(crate) fn send(
+    address: &str,
+    method: &str,
+    path: &str,
+    kind: &str,
+    object: &serde_json::Value,
+) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let body = object.to_string();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("text");
-    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    answer(stream)
 }
 
 /// A pool and a policy that takes an address of it for `eth0`.

@@ -71,6 +71,10 @@ pub struct Declined {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 64))]
     pub mac: String,
+    /// The interface on which it was heard.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schemars(length(max = 64))]
+    pub interface: String,
 }
 
 /// An address given.

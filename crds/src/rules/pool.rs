@@ -11,7 +11,10 @@ mod change;
 
 pub(super) fn rules() -> Vec<Placed> {
     let mut all: Vec<Placed> = Vec::new();
-    all.extend(place("", vec![name_is_a_label(), change::removed_range_is_empty()]));
+    all.extend(place(
+        "",
+        vec![name_is_a_label(), change::removed_range_is_empty(), change::removed_range_is_drained()],
+    ));
     all.extend(place(
         "spec",
         vec![
@@ -183,7 +186,12 @@ pub(super) fn canonical_ip() -> Rule {
 
 /// The rules of a ledger, in a pool's status and in a slice's.
 pub(super) fn of_ledger() -> impl Iterator<Item = Placed> {
-    let entry = vec![quarantine_is_whole(), only_quarantine_ends(), mac_is_of_a_collision()];
+    let entry = vec![
+        quarantine_is_whole(),
+        only_quarantine_ends(),
+        mac_is_of_a_collision(),
+        interface_is_of_a_collision(),
+    ];
     place("status.allocations", vec![keys_are_canonical()]).chain(place("status.allocations{}", entry))
 }
 
@@ -212,6 +220,15 @@ fn mac_is_of_a_collision() -> Rule {
         |new, _| !has(new, "mac") || text(new, "reason") == Some("IPCollision"),
     )
     .at(".mac")
+}
+
+fn interface_is_of_a_collision() -> Rule {
+    rule(
+        "interface is for entries whose reason is IPCollision",
+        "!has(self.interface) || has(self.reason) && self.reason == 'IPCollision'",
+        |new, _| !has(new, "interface") || text(new, "reason") == Some("IPCollision"),
+    )
+    .at(".interface")
 }
 
 fn has(value: &Value, field: &str) -> bool {

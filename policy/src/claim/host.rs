@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ledger::Ledger;
 use super::names::{CaptureName, NodeUid, PolicyName, PoolName, RequestId};
-use super::record::{Enactment, HostState, Lease, RefusalReason, Request, Slot, SlotKey, Time};
+use super::record::{Enactment, HostState, Lease, RefusalReason, Request, Slot, SlotKey, Stranger, Time};
 
 mod action;
 mod claim;
@@ -51,7 +51,7 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Phase {
     /// The id may have been sent; nothing is held.
-    Asking { declined: BTreeMap<IpAddr, String> },
+    Asking { declined: BTreeMap<IpAddr, Stranger> },
     /// Ours: belongs on the NIC, at boot too.
     Holding(Lease),
     /// Was ours when the Node vanished; off the NIC, kept as proof only.
@@ -301,14 +301,19 @@ impl Host {
         self.memory.doubted.remove(key);
     }
 
+    /// Somebody else uses an address that this host holds, on its NIC or not yet there: what must be journalled. From then on
+    /// it is off the NIC before a server hears of it, and another is asked for (rule 10).
+    pub fn collided(&self, ip: IpAddr, by: &Stranger) -> Option<Action> {
+        let holds =
+            |record: &Record| matches!(&record.phase, Phase::Holding(lease) if lease.ips.contains(&ip));
+        let (key, record) = self.journal.iter().find(|(_, record)| holds(record))?;
+        Some(journal(key, record, Phase::Asking { declined: BTreeMap::from([(ip, by.clone())]) }))
+    }
+
     /// What must be journalled after an outcome that changes what is held, if anything.
     pub fn after(&self, action: &Action, outcome: &Outcome) -> Option<Action> {
         match (action, outcome) {
-            (Action::AddToNic { key, .. }, Outcome::Taken { ip, mac }) => {
-                let record = self.journal.get(key)?;
-                let declined = BTreeMap::from([(*ip, mac.clone())]);
-                Some(journal(key, record, Phase::Asking { declined }))
-            }
+            (Action::AddToNic { .. }, Outcome::Taken { ip, by }) => self.collided(*ip, by),
             (Action::Inherit { key, node_uid, .. }, Outcome::Inherited | Outcome::Asserted) => {
                 let mut record = self.journal.get(key)?.clone();
                 record.node_uid = node_uid.clone();

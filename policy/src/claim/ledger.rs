@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use super::names::{CaptureName, NodeName, NodeUid, PolicyName, PoolUid, RequestId, Stamp};
-use super::record::{Lease, Time};
+use super::record::{Lease, Stranger, Time};
 
 /// How far above everything seen a rebuilt ledger starts (rules 5 and 6). Sequences grow by one with a
 /// write; no history that a rebuild can't see gets near a million writes ahead of what it can.
@@ -63,7 +63,7 @@ pub enum QuarantineReason {
     /// A host shows it but no claim stands behind it.
     Observed,
     /// Another machine answers for it on the wire.
-    Collision { mac: String },
+    Collision { by: Stranger },
 }
 
 impl Entry {

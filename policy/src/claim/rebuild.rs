@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::ledger::{Entry, EntryKind, EntryState, Ledger, Quarantine, QuarantineReason, SEQUENCE_LEAP};
-use super::names::{NodeUid, PoolName, RequestId};
+use super::names::{NodeName, NodeUid, PolicyName, PoolName, RequestId};
 use super::record::{Enactment, HostState, Lease, Request, SlotKey, Time};
+use super::serve::knows_later;
 use super::tend::{Facts, Listings, States, begin};
 use crate::pool::Pool;
 
@@ -23,9 +24,27 @@ pub struct Rebuilt {
     pub outside: Vec<(RequestId, IpAddr)>,
 }
 
+/// Whose part of a proven ledger is put together anew; the rest is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// What was claimed for this policy, on every node (R36).
+    Policy(PolicyName),
+    /// What this Node claimed, by whichever policy (R37).
+    Node(NodeUid),
+}
+
+impl Scope {
+    fn has(&self, policy: &PolicyName, node: &NodeUid) -> bool {
+        match self {
+            Self::Policy(of) => of == policy,
+            Self::Node(of) => of == node,
+        }
+    }
+}
+
 /// How well a claim to an address is founded; the order decides where sequences are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+pub(super) enum Standing {
     /// A grant in an enactment that no journal has confirmed.
     Granted,
     /// The journal of a host says so.
@@ -43,6 +62,61 @@ struct Candidate {
 
 /// Rebuilds a ledger from what enactments and hosts say.
 pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>, now: Time) -> Rebuilt {
+    let work = gathered(ledger, name, pool, facts, None, now);
+    let next = Ledger {
+        sequence: highest(ledger, name, &facts.enactments).saturating_add(SEQUENCE_LEAP),
+        rebuilt_for: Some(ledger.pool.clone()),
+        offsets_agree: true,
+        allocations: work.winners.into_iter().map(|(ip, winner)| (ip, winner.entry)).collect(),
+        ..ledger.clone()
+    };
+    Rebuilt { ledger: next, lost: work.lost, outside: work.outside }
+}
+
+/// Puts a part of a proven ledger together anew. Nothing is taken from whoever is not in scope, whatever is
+/// claimed: in a proven ledger the entry that is there counts. The sequence grows by one where something
+/// changed, as with any write, and does not leap: what nobody was asked about must not be hidden.
+///
+/// `None`: not now. The ledger is not proven, so that all of it has to be rebuilt first; or a holder knows a
+/// later one (rule 6), which [`super::serve()`] finds and puts on hold.
+pub fn reset(
+    ledger: &Ledger,
+    name: &PoolName,
+    pool: &Pool,
+    facts: &Facts<'_>,
+    scope: &Scope,
+    now: Time,
+) -> Option<Rebuilt> {
+    let later = |(enactment, _, request, lease, standing): (&Enactment, _, &Request, &Lease, Standing)| {
+        standing == Standing::Held
+            && facts.is_live(&enactment.node, &enactment.node_uid)
+            && knows_later(ledger, &request.id, lease)
+    };
+    if !ledger.gives() || claims(name, &facts.enactments).any(later) {
+        return None;
+    }
+    let work = gathered(ledger, name, pool, facts, Some(scope), now);
+    let sequence = ledger.sequence.saturating_add(1);
+    let mut next = ledger.clone();
+    for (ip, Candidate { mut entry, .. }) in work.winners {
+        entry.sequence = entry.sequence.min(sequence);
+        next.allocations.insert(ip, entry);
+    }
+    if next.allocations != ledger.allocations {
+        next.sequence = sequence;
+    }
+    Some(Rebuilt { ledger: next, lost: work.lost, outside: work.outside })
+}
+
+/// Everything that is claimed and shown, in scope, with whoever wins each address.
+fn gathered<'a>(
+    ledger: &'a Ledger,
+    name: &PoolName,
+    pool: &'a Pool,
+    facts: &'a Facts<'a>,
+    scope: Option<&'a Scope>,
+    now: Time,
+) -> Work<'a> {
     let asserted = claims(name, &facts.enactments)
         .filter(|(.., standing)| *standing == Standing::Held)
         .flat_map(|(_, _, request, lease, _)| lease.ips.iter().map(|ip| (request.id.clone(), *ip)))
@@ -51,6 +125,7 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
         ledger,
         pool,
         facts,
+        scope,
         states: facts.by_node(),
         asserted,
         now,
@@ -63,18 +138,13 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
         work.recorded(*ip, entry, listings.has(*ip, entry));
     }
     for (enactment, key, request, lease, standing) in claims(name, &facts.enactments) {
-        work.claimed(enactment, key, request, lease, standing);
+        if work.in_scope(&enactment.policy, &enactment.node_uid) {
+            work.claimed(enactment, key, request, lease, standing);
+        }
     }
     work.one_address_per_id();
     work.observed();
-    let next = Ledger {
-        sequence: highest(ledger, name, &facts.enactments).saturating_add(SEQUENCE_LEAP),
-        rebuilt_for: Some(ledger.pool.clone()),
-        offsets_agree: true,
-        allocations: work.winners.into_iter().map(|(ip, winner)| (ip, winner.entry)).collect(),
-        ..ledger.clone()
-    };
-    Rebuilt { ledger: next, lost: work.lost, outside: work.outside }
+    work
 }
 
 /// What a pool on hold learns from its holders' journals (rule 6): asserted sequences decide, and grants
@@ -208,6 +278,8 @@ struct Work<'a> {
     ledger: &'a Ledger,
     pool: &'a Pool,
     facts: &'a Facts<'a>,
+    /// None: all of it.
+    scope: Option<&'a Scope>,
     states: States<'a>,
     /// What journals name.
     asserted: BTreeSet<(RequestId, IpAddr)>,
@@ -218,9 +290,17 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
+    fn in_scope(&self, policy: &PolicyName, node: &NodeUid) -> bool {
+        self.scope.is_none_or(|scope| scope.has(policy, node))
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        self.in_scope(&entry.policy, &entry.node_uid)
+    }
+
     fn recorded(&mut self, ip: IpAddr, entry: &Entry, listed: bool) {
         let mut entry = entry.clone();
-        if entry.is_held() && !listed {
+        if entry.is_held() && !listed && self.has(&entry) {
             entry.state = self.quarantined(&entry, QuarantineReason::Orphan);
         }
         self.winners.insert(ip, Candidate { standing: Standing::Recorded, listed, entry });
@@ -241,6 +321,13 @@ impl Work<'_> {
             }
             let mut entry = entry_for(enactment, key, request, lease, self.now);
             match self.winners.get(ip) {
+                Some(winner) if !self.has(&winner.entry) => {
+                    // What was merely seen on this very host is its own as soon as it asks (rule 5).
+                    let seen = winner.entry.request.is_none() && winner.entry.node_uid == entry.node_uid;
+                    if !seen && winner.entry.request.as_ref() != Some(&request.id) {
+                        self.lost.push((request.id.clone(), *ip));
+                    }
+                }
                 Some(winner) if winner.entry.request.as_ref() == Some(&request.id) => {
                     if !winner.entry.is_recoverable() || request.declined.contains_key(ip) {
                         continue;
@@ -281,7 +368,7 @@ impl Work<'_> {
         let extra: Vec<IpAddr> = self
             .winners
             .iter()
-            .filter(|(_, winner)| winner.entry.is_held())
+            .filter(|(_, winner)| winner.entry.is_held() && self.has(&winner.entry))
             .filter(|(ip, winner)| {
                 let id = winner.entry.request.clone();
                 id.and_then(|id| best.get(&(id, ip.is_ipv4()))).is_none_or(|(_, _, best)| best != *ip)
@@ -297,11 +384,15 @@ impl Work<'_> {
     /// entry outranks it.
     fn observed(&mut self) {
         for state in &self.facts.states {
-            if !self.facts.is_live(&state.node, &state.node_uid) {
+            // Which policy an address on a NIC is of, a host doesn't show.
+            let asked = self.scope.is_none_or(|scope| *scope == Scope::Node(state.node_uid.clone()));
+            if !asked || !self.facts.is_live(&state.node, &state.node_uid) {
                 continue;
             }
             for ip in state.shows.iter().filter(|ip| self.pool.contains(**ip)) {
-                if self.winners.get(ip).is_some_and(|winner| self.outranks(winner, *ip, state)) {
+                let stands =
+                    |winner: &Candidate| !self.has(&winner.entry) || self.outranks(winner, *ip, state);
+                if self.winners.get(ip).is_some_and(stands) {
                     continue;
                 }
                 // A predecessor's entry keeps its id: the journal of the Node re-created under this name may
@@ -348,8 +439,22 @@ impl Work<'_> {
     }
 }
 
+/// What journals name and no range of the pool has (R66): in the order of the addresses, with who holds it.
+pub fn outside<'a>(
+    name: &PoolName,
+    pool: &Pool,
+    enactments: impl Iterator<Item = &'a Enactment>,
+) -> Vec<(IpAddr, NodeName)> {
+    let enactments: Vec<&Enactment> = enactments.collect();
+    let held = claims(name, &enactments).filter(|(.., standing)| *standing == Standing::Held);
+    let ips = held.flat_map(|(own, _, _, lease, _)| lease.ips.iter().map(|ip| (*ip, own.node.clone())));
+    let mut outside: Vec<(IpAddr, NodeName)> = ips.filter(|(ip, _)| !pool.contains(*ip)).collect();
+    outside.sort();
+    outside
+}
+
 /// Every address that a wanting request of this pool holds by its journal, or else was granted.
-fn claims<'a>(
+pub(super) fn claims<'a>(
     pool: &'a PoolName,
     enactments: &'a [&'a Enactment],
 ) -> impl Iterator<Item = (&'a Enactment, &'a SlotKey, &'a Request, &'a Lease, Standing)> {
@@ -381,7 +486,13 @@ fn highest(ledger: &Ledger, pool: &PoolName, enactments: &[&Enactment]) -> u64 {
     asserted.chain(recorded).fold(ledger.sequence, u64::max)
 }
 
-fn entry_for(enactment: &Enactment, key: &SlotKey, request: &Request, lease: &Lease, now: Time) -> Entry {
+pub(super) fn entry_for(
+    enactment: &Enactment,
+    key: &SlotKey,
+    request: &Request,
+    lease: &Lease,
+    now: Time,
+) -> Entry {
     Entry {
         node: enactment.node.clone(),
         node_uid: enactment.node_uid.clone(),

@@ -22,6 +22,15 @@ pub struct Lease {
     pub pool: PoolUid,
 }
 
+/// Who else uses an address on the wire, and where that was heard (rule 10).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Stranger {
+    /// Its hardware address; empty where it is not known.
+    pub mac: String,
+    /// The host's own link that it was heard on.
+    pub interface: String,
+}
+
 /// What an agent asks for, in its own enactment. Written by the agent alone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Request {
@@ -30,8 +39,8 @@ pub struct Request {
     pub want: bool,
     /// What the journal on the host's disk says is held: the assertion that outlives the store (rule 6).
     pub holds: Option<Lease>,
-    /// Addresses found in use on the wire, with the foreign MAC (rule 10).
-    pub declined: BTreeMap<IpAddr, String>,
+    /// Addresses found in use on the wire, and by whom (rule 10).
+    pub declined: BTreeMap<IpAddr, Stranger>,
     /// A literal address of the policy that falls into the pool's range (rule 11).
     pub literal: Option<IpAddr>,
 }

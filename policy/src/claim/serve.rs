@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::ledger::Ledger;
 use super::names::{EnactmentUid, RequestId};
-use super::record::{Enactment, Grant, Refusal, RefusalReason, Request, Slot, SlotKey, Time};
+use super::record::{Enactment, Grant, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Time};
 use crate::pool::{Barred, Pool};
 
 mod batch;
@@ -177,7 +177,12 @@ fn asserts_later(ledger: &Ledger, ask: &Asked<'_>) -> bool {
     let Some(Request { id, want: true, holds: Some(lease), .. }) = requested(ask) else {
         return false;
     };
-    if !ask.live || ledger.hold.is_some() || lease.pool != ledger.pool {
+    ask.live && knows_later(ledger, id, lease)
+}
+
+/// Is what this id has by its journal later than the ledger?
+pub(super) fn knows_later(ledger: &Ledger, id: &RequestId, lease: &Lease) -> bool {
+    if ledger.hold.is_some() || lease.pool != ledger.pool {
         return false;
     }
     lease.sequence > ledger.sequence
@@ -190,7 +195,7 @@ fn requested<'a>(ask: &Asked<'a>) -> Option<&'a Request> {
     ask.enactment.slots.get(ask.key)?.request.as_ref()
 }
 
-fn answer(ask: &Asked<'_>, request: &Request, reply: Reply) -> Answer {
+pub(super) fn answer(ask: &Asked<'_>, request: &Request, reply: Reply) -> Answer {
     Answer {
         enactment: ask.enactment.uid.clone(),
         key: ask.key.clone(),
@@ -201,14 +206,14 @@ fn answer(ask: &Asked<'_>, request: &Request, reply: Reply) -> Answer {
     }
 }
 
-fn already_says(slot: &Slot, reply: &Reply) -> bool {
+pub(super) fn already_says(slot: &Slot, reply: &Reply) -> bool {
     match reply {
         Reply::Grant(grant) => slot.grant.as_ref() == Some(grant) && slot.refused.is_none(),
         Reply::Refuse(refusal) => slot.refused.as_ref() == Some(refusal) && slot.grant.is_none(),
     }
 }
 
-fn refuse(request: &Request, reason: RefusalReason, message: String) -> Reply {
+pub(super) fn refuse(request: &Request, reason: RefusalReason, message: String) -> Reply {
     Reply::Refuse(Refusal { id: request.id.clone(), reason, message })
 }
 

@@ -6,8 +6,12 @@
 //!
 //! Cost: O((entries + enactments + shown addresses) log n) per look, one ledger write when something changed.
 
+mod release;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+
+pub use release::{Fate, NotReleased, Released, release};
 
 use super::ledger::{Entry, EntryState, Ledger, Quarantine, QuarantineReason};
 use super::names::{NodeName, NodeUid, RequestId};
@@ -32,7 +36,7 @@ impl Facts<'_> {
     }
 
     /// Every address that the host of a live Node shows.
-    fn shown(&self) -> BTreeSet<IpAddr> {
+    pub(super) fn shown(&self) -> BTreeSet<IpAddr> {
         let live = self.states.iter().filter(|state| self.is_live(&state.node, &state.node_uid));
         live.flat_map(|state| state.shows.iter().copied()).collect()
     }
@@ -83,8 +87,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
     if ledger.needs_rebuild() || ledger.hold.is_some() || ledger.deleting {
         return tended;
     }
-    let listings = Listings::new(ledger, &facts.enactments);
-    let look = Look { ledger, facts, listings, states: facts.by_node(), shown: facts.shown(), now };
+    let look = Look::new(ledger, facts, now);
     tended.braked = look.brake();
     let mut next = ledger.clone();
     for (ip, entry) in &ledger.allocations {
@@ -155,6 +158,13 @@ struct Look<'a> {
     /// What live hosts show.
     shown: BTreeSet<IpAddr>,
     now: Time,
+}
+
+impl<'a> Look<'a> {
+    fn new(ledger: &'a Ledger, facts: &'a Facts<'a>, now: Time) -> Self {
+        let listings = Listings::new(ledger, &facts.enactments);
+        Self { ledger, facts, listings, states: facts.by_node(), shown: facts.shown(), now }
+    }
 }
 
 impl Look<'_> {

@@ -2,8 +2,13 @@
 
 mod fixtures;
 mod host;
+mod preview;
 mod properties;
 mod rebuild;
+mod release;
+mod reset;
 mod serve;
 mod several;
+mod slices;
 mod tend;
+mod verify;

@@ -3,10 +3,13 @@
 //! A claim on a dual-stack range takes an address of each family, so such a range is worth the scarcer
 //! of the two. Overlapping ranges count once. Cost: O(runs taken), like reading the ledger itself.
 
+use std::net::IpAddr;
+
 use super::choose::PoolView;
 use super::family::Family;
 use super::range::Range;
 use super::runs::Runs;
+use super::slice::SliceView;
 use super::{Barred, Pool, Taken};
 
 /// `status.capacity` and `status.available`, counted in claims.
@@ -16,6 +19,15 @@ pub struct Counts {
     pub capacity: u128,
     /// What can still be given: free, not barred, in a range that gives.
     pub available: u128,
+}
+
+/// The same of one range, by itself, and what is held of it (R56).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeCounts {
+    pub range: String,
+    pub counts: Counts,
+    /// Claims whose addresses it has, also where another range has them too.
+    pub allocated: u128,
 }
 
 impl Pool {
@@ -62,6 +74,85 @@ impl PoolView<'_> {
             self.pool.free(family, &|range: &Range| range.gives() && which(range), taken, self.barred)
         });
         Counts { capacity: self.pool.capacity(), available }
+    }
+}
+
+impl PoolView<'_> {
+    /// Each range by itself, in the order of the spec. Overlapping ranges each count what both have. Cost: as
+    /// [`Self::counts`], for each range.
+    pub fn by_range(&self, held: &[IpAddr]) -> Vec<RangeCounts> {
+        self.pool.by_range(held, |family, which| self.pool.free(family, which, self.taken, self.barred))
+    }
+}
+
+impl SliceView<'_> {
+    /// Of a sliced pool: what is available is what nobody's slice has, since a node without one can be given nothing else.
+    pub fn counts(&self) -> Counts {
+        let refitted;
+        let taken = if self.taken.fits(self.pool) {
+            self.taken
+        } else {
+            refitted = self.taken.refit(self.pool);
+            &refitted
+        };
+        let view = SliceView { taken, ..*self };
+        let available =
+            claims(|family, which| view.free(family, &|range: &Range| range.gives() && which(range)));
+        Counts { capacity: self.pool.capacity(), available }
+    }
+
+    /// The same of each range by itself, as [`PoolView::by_range`].
+    pub fn by_range(&self, held: &[IpAddr]) -> Vec<RangeCounts> {
+        self.pool.by_range(held, |family, which| self.free(family, which))
+    }
+
+    /// Addresses of one family that no slice has, in the ranges that `which` picks.
+    fn free(&self, family: Family, which: Which<'_>) -> u128 {
+        let free = self.pool.free(family, which, &Taken::new(self.pool), self.barred);
+        let parts =
+            self.pool.ranges.iter().filter(|range| which(range)).filter_map(|range| range.part(family));
+        let windows = Runs::of(parts.map(|part| (part.first, part.last)));
+        let line = self.pool.lines.get(family);
+        let sliced: u128 = windows
+            .iter()
+            .map(|(first, last)| match line.places(first, last) {
+                (from, to) if from < to => self.taken.runs(family).count(from, to - 1),
+                _ => 0,
+            })
+            .sum();
+        let reserved =
+            self.pool.reserved.get(family).keys().filter(|number| {
+                windows.contains(**number) && self.taken.touches(family, (**number, **number))
+            });
+        free.saturating_sub(sliced).saturating_sub(reserved.count() as u128)
+    }
+}
+
+impl Pool {
+    /// `free`: addresses of one family in the ranges that are picked, whether they give or not.
+    fn by_range(&self, held: &[IpAddr], free: impl Fn(Family, Which<'_>) -> u128) -> Vec<RangeCounts> {
+        let (none, unbarred) = (Taken::new(self), Barred::default());
+        let counted = |range: &Range| {
+            let of = |free: &dyn Fn(Family, Which<'_>) -> u128| {
+                claims(|family, which| {
+                    let only = |other: &Range| other.name == range.name && which(other);
+                    free(family, &only)
+                })
+            };
+            let in_family = |v4: bool| {
+                let own = held.iter().filter(|ip| ip.is_ipv4() == v4 && range.contains(**ip));
+                own.count() as u128
+            };
+            RangeCounts {
+                range: range.name.clone(),
+                counts: Counts {
+                    capacity: of(&|family, which| self.free(family, which, &none, &unbarred)),
+                    available: if range.gives() { of(&free) } else { 0 },
+                },
+                allocated: in_family(true).max(in_family(false)),
+            }
+        };
+        self.ranges.iter().map(counted).collect()
     }
 }
 

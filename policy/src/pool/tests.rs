@@ -11,6 +11,7 @@ mod ranks;
 mod sets;
 mod slices;
 mod specs;
+mod tally;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

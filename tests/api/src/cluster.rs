@@ -23,10 +23,14 @@ pub struct Cluster {
 }
 
 /// An API server: its address, and the file with its certificate if it has one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Way {
     pub server: String,
     pub certificate: Option<PathBuf>,
+    /// The name that its certificate is for, where that is not its address.
+    pub name: Option<String>,
+    /// The network namespace that it is reached from, where that is not everybody's.
+    pub from: Option<String>,
 }
 
 impl Cluster {
@@ -65,7 +69,7 @@ impl Cluster {
 
     pub fn way(&self) -> Way {
         let server = self.plane.config().cluster_url.to_string();
-        Way { server, certificate: Some(self.plane.certificate()) }
+        Way { server, certificate: Some(self.plane.certificate()), ..Way::default() }
     }
 
     /// The Node, as a kubelet makes it, if there is none; its UID.
@@ -88,6 +92,9 @@ impl Way {
         let mut cluster = json!({"server": self.server});
         if let Some(certificate) = &self.certificate {
             cluster["certificate-authority"] = json!(certificate);
+        }
+        if let Some(name) = &self.name {
+            cluster["tls-server-name"] = json!(name);
         }
         json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "test",

@@ -74,6 +74,8 @@ impl Cluster {
         command.extend([script, folder, name.clone(), node.address(), node.pods(), group]);
         write_command(&self.folder, &name, &command).expect("a command");
         fs::write(self.folder.join(format!("{name}.off")), "").expect("a mark");
+        // Of the boot before.
+        let _ = fs::remove_file(self.noted(node));
         let outside = self.supervisor.start_program(&name).expect("a node");
         let inside = wait::until("the node's first process", || child(outside).ok_or_else(|| name.clone()));
         fs::write(self.pid_file(node), inside.to_string()).expect("its number");
@@ -163,6 +165,41 @@ impl Cluster {
             "import",
         ]);
         run(load.arg(image));
+    }
+
+    /// Does as docs/install.md tells whoever wants addresses on their cards before pods start: the program out of the image
+    /// that the node has, and the unit out of the program, enabled.
+    pub fn install_boot_unit(&self, node: Node, image: &str) {
+        let ctr = format!(
+            "{} --address /run/containerd/containerd.sock --namespace k8s.io",
+            self.programs.runtime.join("ctr").display()
+        );
+        let unit = "/etc/systemd/system/berth-boot.service";
+        let lines = format!(
+            "set -e\n\
+             mkdir -p /run/berth-image /etc/systemd/system\n\
+             {ctr} images mount {image} /run/berth-image\n\
+             install -m 755 /run/berth-image/berth /usr/local/bin/berth\n\
+             {ctr} images unmount /run/berth-image\n\
+             /usr/local/bin/berth boot --print-unit >{unit}\n"
+        );
+        run(self.on(node, "sh").args(["-c", &lines]));
+        // What systemd has no say in yet: it works on files.
+        let disk = self.folder.join("disks").join(node.name());
+        run(Command::new("systemctl")
+            .arg(format!("--root={}", disk.display()))
+            .args(["enable", "berth-boot.service"]));
+    }
+
+    /// What was so when the node's kubelet was about to start: addresses on its cards, and a line for each container.
+    pub fn before_kubelet(&self, node: Node) -> String {
+        wait::until("the node's kubelet to be about to start", || {
+            fs::read_to_string(self.noted(node)).map_err(|wrong| wrong.to_string())
+        })
+    }
+
+    fn noted(&self, node: Node) -> PathBuf {
+        self.folder.join(format!("{}.before-kubelet", node.name()))
     }
 
     /// Sends the node's kubelet a signal: `STOP` freezes it, `CONT` lets it go on, `KILL` ends it. Its pods live on.

@@ -17,6 +17,10 @@ pub enum Fault {
     PolicyDeleted,
     PoolDeleted,
     Reset,
+    /// The pool is reset for the one policy (R36).
+    PolicyReset,
+    /// The pool is reset for one node (R37).
+    NodeReset,
     EnactmentDeleted,
     StoreRestored,
     WireTaken,
@@ -27,7 +31,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 14] = [
+    pub const ALL: [Fault; 16] = [
         Fault::AgentCrash,
         Fault::AgentPause,
         Fault::Partition,
@@ -37,6 +41,8 @@ impl Fault {
         Fault::PolicyDeleted,
         Fault::PoolDeleted,
         Fault::Reset,
+        Fault::PolicyReset,
+        Fault::NodeReset,
         Fault::EnactmentDeleted,
         Fault::StoreRestored,
         Fault::WireTaken,
@@ -47,12 +53,11 @@ impl Fault {
     /// Does it happen to one host, rather than to what all share?
     pub(super) fn has_target(self) -> bool {
         match self {
-            Self::PolicyDeleted | Self::PoolDeleted | Self::Reset | Self::StoreRestored | Self::WireTaken => {
-                false
-            }
+            Self::PolicyDeleted | Self::PoolDeleted | Self::Reset | Self::PolicyReset => false,
+            Self::StoreRestored | Self::WireTaken => false,
             Self::AgentCrash | Self::AgentPause | Self::Partition | Self::HostOff => true,
             Self::NodeDeleted | Self::JournalLost | Self::EnactmentDeleted | Self::ApplyFails => true,
-            Self::HostReinstalled => true,
+            Self::HostReinstalled | Self::NodeReset => true,
         }
     }
 

@@ -55,6 +55,9 @@ impl World {
         }
         // Without a pool holders keep what they have, and nobody can be served.
         let ledger = self.store.ledger()?;
+        if self.store.reset_policy || !self.store.reset_nodes.is_empty() {
+            return Some("a reset was asked for and is never done".to_owned());
+        }
         let on_nics =
             self.hosts.iter().enumerate().flat_map(|(at, host)| host.nic.iter().map(move |ip| (at, *ip)));
         if let Some(why) = on_nics.into_iter().find_map(|(host, ip)| self.unbacked(host, ip)) {

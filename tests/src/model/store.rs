@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use policy::claim::{Enactment, HostState, Ledger, NodeName, NodeUid, PolicyName};
+use policy::claim::{Enactment, HostState, Ledger, NodeName, NodeUid, PolicyName, Scope};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Store {
@@ -16,6 +16,10 @@ pub(super) struct Store {
     pub(super) states: BTreeMap<NodeName, HostState>,
     /// Nodes whose agent was asked to report anew.
     pub(super) refresh: BTreeSet<NodeName>,
+    /// The policy bears the annotation that resets the pool for it.
+    pub(super) reset_policy: bool,
+    /// Nodes whose enactment bears it.
+    pub(super) reset_nodes: BTreeSet<NodeName>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +54,16 @@ impl Store {
     pub(super) fn remove_enactments(&mut self, gone: impl Fn(&Enactment) -> bool) -> bool {
         let before = self.enactments.len();
         self.enactments.retain(|_, by_policy| !by_policy.values().any(&gone));
+        let Self { enactments, reset_nodes, .. } = self;
+        reset_nodes.retain(|node| enactments.contains_key(node));
         before != self.enactments.len()
+    }
+
+    /// What annotations ask to put together anew; one after the other.
+    pub(super) fn resets(&self) -> impl Iterator<Item = Scope> {
+        let policy = self.enactments().map(|own| own.policy.clone()).next();
+        let policy = policy.filter(|_| self.reset_policy).map(Scope::Policy);
+        let nodes = self.reset_nodes.iter().filter_map(|node| self.enactment(node));
+        policy.into_iter().chain(nodes.map(|own| Scope::Node(own.node_uid.clone())))
     }
 }

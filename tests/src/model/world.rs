@@ -80,6 +80,8 @@ impl World {
             enactments: BTreeMap::new(),
             states: BTreeMap::new(),
             refresh: BTreeSet::new(),
+            reset_policy: false,
+            reset_nodes: BTreeSet::new(),
         };
         let host = |name: &NodeName| HostWorld {
             name: name.clone(),

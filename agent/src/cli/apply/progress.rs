@@ -52,6 +52,8 @@ impl Progress {
                 self.line(&format!("[{done}/{}] {next}", self.steps.len()));
             }
             Event::Verifying => self.line("verifying"),
+            // Nothing is pooled that is applied by hand.
+            Event::Asking | Event::Asked => {}
             Event::Reverting => self.line("failed; putting everything back"),
             Event::Reverted(reverted) => {
                 self.line("");

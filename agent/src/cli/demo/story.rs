@@ -1,6 +1,7 @@
 //! What happens in the demo, in order; each part ends when what it tells of was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -64,7 +65,7 @@ pub(super) async fn tell(folder: &Path) -> anyhow::Result<()> {
     stage.until_exhausted().await?;
 
     say("\nThe pool, address by address:");
-    print!("{}", view::map(&stage.client, "traffic-1").await?);
+    say(view::map(&stage.client, "traffic-1").await?.trim_end());
     say(&format!("\nThat was {:.0} s. Everything is taken away again.", stage.begun.elapsed().as_secs_f64()));
     Ok(())
 }
@@ -289,6 +290,7 @@ fn card(name: &str, capture: &str) -> Value {
     ]}})
 }
 
+/// To whoever listens: without a listener ('berth demo | head') the story goes on to its end, which takes everything away.
 fn say(text: &str) {
-    println!("{text}");
+    let _ = writeln!(std::io::stdout(), "{text}");
 }

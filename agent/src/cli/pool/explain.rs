@@ -1,32 +1,37 @@
 //! `berth pool explain`: what each offset and address of a pool is, and who holds it (R42).
 
+mod print;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use anyhow::Context;
-use crds::Kind;
+pub(super) use print::{Counts, number};
+
 use policy::pool::Range;
 use serde_json::Value;
 use thiserror::Error;
 
 use super::rows::{self, Row, View};
-use super::show;
+use super::source::Source;
 use crate::cli::UsageError;
-use crate::cli::input::{self, Document};
-use crate::cli::manifest;
-use crate::cli::output::{self, Shown};
-use crate::pools::{KnownPool, Pools};
+use crate::cli::client::Reach;
+use crate::cli::output::{self, Listing};
+use crate::pools::KnownPool;
 
 /// Print what each offset and address of a pool is, and who holds it
 ///
 /// Offsets count from the start of a range, excluded addresses included. A range of more than 32 addresses shows
-/// neighbours that stand alike as one row. What is given to whom comes from the pool's status.
+/// neighbours that stand alike as one row. What is given to whom comes from the pool's status: as the API has it, or as the
+/// file of -f does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
-    /// NodeIPPools, and NodeIPSlices of theirs
+    /// The pool; not needed with --file or --ip, which look at all of them
+    #[arg(value_name = "POOL", required_unless_present_any = ["file", "ip"])]
+    pools: Vec<String>,
+    /// NodeIPPools, and NodeIPSlices of theirs, in a file instead of the API
     #[arg(short = 'f', long = "file", value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// Only the address at this offset
     #[arg(long, value_name = "N", conflicts_with = "ip", value_parser = offset)]
     offset: Option<u128>,
@@ -41,11 +46,13 @@ pub(super) struct Args {
     limit: Option<usize>,
     /// The form of the answer
     #[arg(short, long, value_name = "FORM", default_value = "table")]
-    output: Shown,
+    output: Listing,
 }
 
 const EXAMPLES: &str = "\
 Examples:
+  berth pool explain traffic-1
+  berth pool explain traffic-1 --ip 10.10.10.8
   berth pool explain -f pool.yaml
   berth pool explain -f pool.yaml --offset 7
   berth pool explain -f pool.yaml --ip 10.10.10.8
@@ -88,57 +95,31 @@ pub(super) struct Explained<'a> {
     pub(super) whole: bool,
 }
 
-pub(super) fn run(args: &Args) -> anyhow::Result<String> {
-    let pools = pools(args)?;
+pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
+    let source = Source::read(args.file.as_deref(), reach, EXPECTED)?;
+    let pools = &source.pools;
+    let chosen = source.chosen(&args.pools)?;
     let mut explained = Vec::new();
-    for known in pools.iter() {
-        explained.push(explain(args, View::new(known, &pools))?);
+    for known in &chosen {
+        explained.push(explain(args, View::new(known, pools))?);
     }
     if let Some(ip) = args.ip {
         if explained.iter().all(|one| one.rows.is_empty()) {
-            return Err(nowhere(ip, &pools).into());
+            return Err(nowhere(ip, &chosen).into());
         }
         explained.retain(|one| !one.rows.is_empty());
     }
     let Some(format) = args.output.format() else {
         let tables: Vec<String> =
-            explained.iter().map(|one| show::table(one, pools.names().len() > 1)).collect();
+            explained.iter().map(|one| print::table(one, chosen.len() > 1, args.output.is_wide())).collect();
         return Ok(tables.join("\n"));
     };
-    let mut documents: Vec<Value> = explained.iter().map(|one| show::document(one)).collect();
+    let mut documents: Vec<Value> = explained.iter().map(|one| print::document(one)).collect();
     let answer = match documents.len() {
         1 => documents.remove(0),
         _ => Value::Array(documents),
     };
     output::document(&answer, format)
-}
-
-fn pools(args: &Args) -> anyhow::Result<Pools> {
-    let file = input::read(&args.file)?;
-    let mut pools = Pools::default();
-    let mut slices = Vec::new();
-    let mut others = Vec::new();
-    for document in file.documents {
-        match document {
-            Document::Manifest(Kind::NodeIPPool, manifest) => {
-                let remarks =
-                    pools.add(&manifest).with_context(|| manifest::refused(&file.name, &manifest))?;
-                remarks.iter().for_each(|remark| output::warn(&file.name, remark));
-            }
-            Document::Manifest(Kind::NodeIPSlice, manifest) => slices.push(manifest),
-            // A policy may stand beside the pools it asks.
-            other => others.push(other),
-        }
-    }
-    let strange = others.iter().find(|other| pools.is_empty() || !matches!(other, Document::Manifest(..)));
-    if let Some(other) = strange {
-        return Err(other.unexpected(&file.name, EXPECTED).into());
-    }
-    for manifest in slices {
-        pools.add_slice(&manifest).with_context(|| manifest::refused(&file.name, &manifest))?;
-    }
-    pools.overlaps().iter().for_each(|overlap| output::warn(&file.name, overlap));
-    Ok(pools)
 }
 
 fn explain<'a>(args: &Args, view: View<'a>) -> anyhow::Result<Explained<'a>> {
@@ -152,9 +133,9 @@ fn explain<'a>(args: &Args, view: View<'a>) -> anyhow::Result<Explained<'a>> {
     } else {
         explained.whole = true;
         let limit = match (args.limit, args.output) {
-            (Some(0), _) | (None, Shown::Json | Shown::Yaml) => usize::MAX,
+            (Some(0), _) | (None, Listing::Json | Listing::Yaml) => usize::MAX,
             (Some(limit), _) => limit,
-            (None, Shown::Table) => ROWS,
+            (None, Listing::Table | Listing::Wide) => ROWS,
         };
         fill(&mut explained, &ranges, limit);
     }
@@ -225,7 +206,7 @@ fn fill(explained: &mut Explained<'_>, ranges: &[&Range], limit: usize) {
     }
 }
 
-fn nowhere(ip: IpAddr, pools: &Pools) -> NotThere {
+fn nowhere(ip: IpAddr, pools: &[&KnownPool]) -> NotThere {
     let ranges = pools.iter().flat_map(|known| {
         known.pool.ranges().iter().flat_map(move |range| {
             range.parts().map(move |part| {
@@ -234,5 +215,6 @@ fn nowhere(ip: IpAddr, pools: &Pools) -> NotThere {
             })
         })
     });
-    NotThere::Address { ip, pools: pools.names().join(", "), ranges: ranges.collect() }
+    let names: Vec<&str> = pools.iter().map(|known| known.pool.name()).collect();
+    NotThere::Address { ip, pools: names.join(", "), ranges: ranges.collect() }
 }

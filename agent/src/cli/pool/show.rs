@@ -1,231 +1,198 @@
-//! An explained pool as a table for people and as a document for programs.
+//! `berth pool show`: a pool as a map, and who holds what.
 
-use std::net::IpAddr;
+use std::path::PathBuf;
 
-use policy::pool::{PoolView, Range};
+use policy::claim::{Entry, EntryState, Quarantine};
 use policy::table::Table;
 use serde_json::{Map, Value, json};
 
-use super::explain::Explained;
-use super::rows::{Row, View};
-use crate::ledger::{Holding, Quarantined};
+use super::explain::Counts;
+use super::map;
+use super::rows::View;
+use super::source::Source;
+use crate::cli::client::Reach;
+use crate::cli::cluster::time;
+use crate::cli::output::{self, Listing};
+use crate::cli::terminal;
+use crate::clock::now;
 use crate::pools::KnownPool;
+use crate::records::pool::reason_word;
 
-/// Counted in claims: a dual-stack range gives two addresses to one.
-struct Counts {
-    /// `status.capacity`.
-    capacity: u128,
-    /// By somebody who may use them.
-    held: u128,
-    /// With `held`, `status.allocated`.
-    quarantined: u128,
-    /// `status.available`.
-    available: u128,
+/// Draw a pool as a map of its addresses, and list who holds them
+///
+/// A sign for each address: free, held, excluded, quarantined; what they mean stands below. A range that is too large for the
+/// terminal is drawn with one sign for many addresses. Colours are for terminals, and not where NO_COLOR is set.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    /// The pool
+    #[arg(value_name = "POOL", required_unless_present = "file")]
+    pools: Vec<String>,
+    /// NodeIPPools, and NodeIPSlices of theirs, in a file instead of the API
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// At most so many holders in a table, 0 for all of them
+    #[arg(long, value_name = "ROWS", default_value_t = 40)]
+    limit: usize,
+    /// The form of the answer
+    #[arg(short, long, value_name = "FORM", default_value = "table")]
+    output: Listing,
 }
 
-impl Counts {
-    fn of(view: &View<'_>) -> Self {
-        let known = view.known;
-        let taken = known.taken();
-        let counted = PoolView { pool: &known.pool, taken: &taken, barred: &view.barred };
-        let counts = counted.counts();
-        let all = claims(known, |_| true);
-        let held = claims(known, |holding| holding.quarantined.is_none());
-        Self {
-            capacity: counts.capacity,
-            held,
-            quarantined: all.saturating_sub(held),
-            available: counts.available,
-        }
-    }
+const EXAMPLES: &str = "\
+Examples:
+  berth pool show traffic-1
+  berth pool show traffic-1 -o wide
+  berth pool show -f pool.yaml
+  berth pool show traffic-1 -o json | jq '.allocations[] | select(.state == \"Quarantined\")'";
 
-    fn columns(&self) -> [(&'static str, u128); 4] {
-        [
-            ("CAPACITY", self.capacity),
-            ("HELD", self.held),
-            ("QUARANTINED", self.quarantined),
-            ("AVAILABLE", self.available),
-        ]
-    }
-}
+const EXPECTED: &str = "pool show takes NodeIPPools, and NodeIPSlices of theirs";
 
-/// How many claims have such an address in a range.
-fn claims(known: &KnownPool, counts: impl Fn(&Holding) -> bool) -> u128 {
-    let in_range = |range: &Range, v4: bool| {
-        let of = |ip: &IpAddr| {
-            ip.is_ipv4() == v4 && known.pool.range_of(*ip).is_some_and(|other| other.name() == range.name())
-        };
-        let entries = known.held.iter();
-        entries.filter(|(ip, holding)| of(ip) && counts(holding)).count() as u128
+pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
+    let source = Source::read(args.file.as_deref(), reach, EXPECTED)?;
+    let chosen = source.chosen(&args.pools)?;
+    let views = chosen.iter().map(|known| View::new(known, &source.pools));
+    let condition = |known: &KnownPool| source.conditions.get(known.pool.name());
+    let Some(format) = args.output.format() else {
+        let shown: Vec<String> = views.map(|view| text(args, &view, condition(view.known))).collect();
+        return Ok(shown.join("\n"));
     };
-    let ranges = known.pool.ranges().iter();
-    ranges.map(|range| in_range(range, true).max(in_range(range, false))).sum()
+    let mut documents: Vec<Value> = views.map(|view| document(&view, condition(view.known))).collect();
+    let answer = match documents.len() {
+        1 => documents.remove(0),
+        _ => Value::Array(documents),
+    };
+    output::document(&answer, format)
 }
 
-/// A table of one pool; `among` others, each row says whose it is.
-pub(super) fn table(explained: &Explained<'_>, among: bool) -> String {
-    let known = explained.view.known;
-    let name = known.pool.name();
-    let among = among && !explained.whole;
-    let mut text = String::new();
-    if explained.whole {
-        let counts = Counts::of(&explained.view);
-        // Quarantine is rare: it has a column only where there is any.
-        let shown = |(title, count): &(&str, u128)| *title != "QUARANTINED" || *count > 0;
-        let (titles, cells): (Vec<&'static str>, Vec<String>) = counts
-            .columns()
-            .into_iter()
-            .filter(shown)
-            .map(|(title, count)| (title, count.to_string()))
-            .unzip();
-        let mut head = Table::new([&["POOL"], titles.as_slice()].concat());
-        head.row([&[name.to_owned()], cells.as_slice()].concat());
-        text = format!("{head}\n");
-    }
-    let several = known.pool.ranges().len() > 1;
-    let mut header = vec!["OFFSET", "ADDRESS", "STATUS", "BAND", "NODE", "DETAIL"];
-    if several {
-        header.insert(0, "RANGE");
-    }
-    if among {
-        header.insert(0, "POOL");
-    }
-    let mut body = Table::new(header);
-    for row in &explained.rows {
-        let mut cells = vec![
-            row.offsets.map_or_else(|| "-".to_owned(), |(first, last)| span(first, last, first == last)),
-            span(row.first, row.last, row.first == row.last),
-            row.standing.status.as_str().to_owned(),
-            row.standing.band.unwrap_or("-").to_owned(),
-            row.standing.node().unwrap_or("-").to_owned(),
-            detail(row),
-        ];
-        if several {
-            cells.insert(0, row.range.clone());
+/// Reason and message.
+type Condition = (String, String);
+
+fn text(args: &Args, view: &View<'_>, condition: Option<&Condition>) -> String {
+    let counts = Counts::of(view);
+    let said = condition.map(|(reason, message)| format!(" {reason}: {message}")).unwrap_or_default();
+    let mut text = format!("pool {}{said}\n", view.known.pool.name());
+    text += &format!(
+        "capacity {}, held {}, quarantined {}, available {}\n\n",
+        counts.capacity, counts.held, counts.quarantined, counts.available
+    );
+    text += &map::draw(view, terminal::width(), terminal::colours());
+    let (held, aside): (Vec<_>, Vec<_>) = view.known.entries().partition(|(_, entry)| entry.is_held());
+    let now = now();
+    let wide = args.output.is_wide();
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    if !held.is_empty() {
+        let mut columns = vec!["HELD", "NODE", "POLICY", "SINCE"];
+        if wide {
+            columns.extend(["KIND", "SEQUENCE", "REQUEST"]);
         }
-        if among {
-            cells.insert(0, name.to_owned());
+        columns.push("CAPTURE");
+        let mut table = Table::new(columns).within(terminal::width());
+        for (ip, entry) in held.iter().take(limit) {
+            let since = at(entry.since);
+            let mut cells =
+                vec![ip.to_string(), dash(entry.node.as_str()), dash(entry.policy.as_str()), since];
+            if wide {
+                let request = entry.request.as_ref().map(ToString::to_string).unwrap_or_default();
+                cells.extend([kind(entry).to_owned(), entry.sequence.to_string(), dash(&request)]);
+            }
+            cells.push(dash(entry.capture.as_str()));
+            table.row(cells);
         }
-        body.row(cells);
+        text += &format!("\n{table}");
+        text += &more(held.len(), limit);
     }
-    text += &body.to_string();
-    if let Some((left, from)) = explained.more {
-        text += &format!(
-            "… {left} more addresses, from {from} on; ask for one with --offset or --ip, or for more rows with --limit\n"
-        );
+    if !aside.is_empty() {
+        let mut table = Table::new(["QUARANTINED", "NODE", "UNTIL", "REASON"]).within(terminal::width());
+        for (ip, entry) in aside.iter().take(limit) {
+            let EntryState::Quarantined(Quarantine { until, reason, .. }) = &entry.state else { continue };
+            let over = if *until <= now { " (over)" } else { "" };
+            let node = dash(entry.node.as_str());
+            table.row(vec![ip.to_string(), node, at(*until), format!("{}{over}", reason_word(reason))]);
+        }
+        text += &format!("\n{table}");
+        text += &more(aside.len(), limit);
     }
     text
 }
 
-fn span<T: std::fmt::Display>(first: T, last: T, one: bool) -> String {
-    if one { first.to_string() } else { format!("{first} - {last}") }
+fn more(all: usize, limit: usize) -> String {
+    match all.saturating_sub(limit) {
+        0 => String::new(),
+        left => format!("… {left} more; see --limit\n"),
+    }
 }
 
-fn detail(row: &Row) -> String {
-    let standing = &row.standing;
-    let mut parts = Vec::new();
-    if let Some(holding) = &standing.holding {
-        match &holding.by {
-            None => parts.push("holder unknown".to_owned()),
-            Some(by) => {
-                let named = [("policy", &by.policy), ("capture", &by.capture)];
-                let named = named.into_iter().filter(|(_, name)| !name.is_empty());
-                let named: Vec<String> = named.map(|(word, name)| format!("{word} {name}")).collect();
-                parts.extend(Some(named.join(", ")).filter(|named| !named.is_empty()));
-            }
-        }
-        if let Some(Quarantined { reason, until }) = &holding.quarantined {
-            parts.extend(Some(reason).filter(|reason| !reason.is_empty()).cloned());
-            parts.extend(until.as_ref().map(|until| format!("until {until}")));
-        }
-    }
-    parts.extend(standing.why.clone());
-    match (&standing.slice, row.slices) {
-        (Some((cidr, node)), _) => parts.push(format!("slice {cidr} of {node}")),
-        (None, Some((first, last))) if first == last => parts.push(format!("slice {first}")),
-        (None, Some((first, last))) => parts.push(format!("slices {first} to {last}")),
-        (None, None) => {}
-    }
-    if standing.chosen_last {
-        parts.push("chosen last (static band)".to_owned());
-    }
-    if standing.draining {
-        parts.push(format!("range {} drains", row.range));
-    }
-    parts.join("; ")
+fn at(seconds: u64) -> String {
+    time(seconds).map_or_else(|| "-".to_owned(), |time| time.to_string())
 }
 
-pub(super) fn document(explained: &Explained<'_>) -> Value {
+fn dash(text: &str) -> String {
+    if text.is_empty() { "-" } else { text }.to_owned()
+}
+
+fn kind(entry: &Entry) -> &'static str {
+    match entry.kind {
+        policy::claim::EntryKind::Dynamic => "dynamic",
+        policy::claim::EntryKind::Static => "static",
+        policy::claim::EntryKind::Reserved => "reserved",
+    }
+}
+
+fn document(view: &View<'_>, condition: Option<&Condition>) -> Value {
+    let known = view.known;
+    let counts = Counts::of(view);
+    let ranges: Vec<Value> = known
+        .pool
+        .ranges()
+        .iter()
+        .flat_map(|range| range.parts().map(move |part| (range, part)))
+        .map(|(range, part)| {
+            json!({"name": range.name(), "cidr": part.cidr().to_string(), "first": part.start(), "last": part.end(),
+                "gives": range.gives()})
+        })
+        .collect();
     let mut fields = Map::new();
-    fields.insert("pool".into(), json!(explained.view.known.pool.name()));
-    if explained.whole {
-        for (key, count) in Counts::of(&explained.view).columns() {
-            fields.insert(key.to_lowercase(), number(count));
-        }
+    fields.insert("pool".into(), json!(known.pool.name()));
+    if let Some((reason, message)) = condition {
+        fields.insert("reason".into(), json!(reason));
+        fields.insert("message".into(), json!(message));
     }
-    fields.insert("rows".into(), explained.rows.iter().map(row).collect());
-    if let Some((left, from)) = explained.more {
-        fields.insert("more".into(), json!({"addresses": number(left), "from": from}));
+    for (key, count) in counts.columns() {
+        fields.insert(key.to_lowercase(), super::explain::number(count));
     }
+    fields.insert("ranges".into(), Value::Array(ranges));
+    let entries = known.entries().map(|(ip, entry)| {
+        let mut fields = entry_document(entry);
+        fields.insert("ip".into(), json!(ip));
+        Value::Object(fields)
+    });
+    fields.insert("allocations".into(), entries.collect());
     Value::Object(fields)
 }
 
-fn row(row: &Row) -> Value {
-    let standing = &row.standing;
+/// An entry of a ledger, for programs.
+pub(super) fn entry_document(entry: &Entry) -> Map<String, Value> {
     let mut fields = Map::new();
-    fields.insert("range".into(), json!(row.range));
-    if let Some((first, last)) = row.offsets {
-        fields.insert("offset".into(), number(first));
-        if first != last {
-            fields.insert("lastOffset".into(), number(last));
-        }
-    }
-    fields.insert("address".into(), json!(row.first));
-    if row.first != row.last {
-        fields.insert("lastAddress".into(), json!(row.last));
-    }
-    fields.insert("status".into(), json!(standing.status.as_str()));
-    let mut text = |key: &str, value: Option<&str>| {
-        if let Some(value) = value.filter(|value| !value.is_empty()) {
+    fields.insert("ip".into(), Value::Null);
+    let mut text = |key: &str, value: &str| {
+        if !value.is_empty() {
             fields.insert(key.to_owned(), json!(value));
         }
     };
-    text("band", standing.band);
-    text("node", standing.node());
-    if let Some(holding) = &standing.holding {
-        let by = holding.by.as_ref();
-        text("policy", by.map(|by| by.policy.as_str()));
-        text("capture", by.map(|by| by.capture.as_str()));
-        let quarantined = holding.quarantined.as_ref();
-        text("reason", quarantined.map(|quarantined| quarantined.reason.as_str()));
-        text("until", quarantined.and_then(|quarantined| quarantined.until.as_deref()));
-    }
-    text("why", standing.why.as_deref());
-    match (&standing.slice, row.slices) {
-        (Some((cidr, node)), _) => {
-            fields.insert("slice".into(), json!({"cidr": cidr.to_string(), "node": node}));
+    text("node", entry.node.as_str());
+    text("policy", entry.policy.as_str());
+    text("capture", entry.capture.as_str());
+    text("kind", kind(entry));
+    text("since", &time(entry.since).map(|time| time.to_string()).unwrap_or_default());
+    match &entry.state {
+        EntryState::Held => text("state", "Held"),
+        EntryState::Quarantined(Quarantine { until, reason, .. }) => {
+            text("state", "Quarantined");
+            text("reason", reason_word(reason));
+            text("until", &time(*until).map(|time| time.to_string()).unwrap_or_default());
         }
-        (None, Some((first, last))) if first == last => {
-            fields.insert("slice".into(), json!({"cidr": first.to_string()}));
-        }
-        (None, Some((first, last))) => {
-            fields.insert("slices".into(), json!({"first": first.to_string(), "last": last.to_string()}));
-        }
-        (None, None) => {}
     }
-    if standing.chosen_last {
-        fields.insert("chosenLast".into(), json!(true));
-    }
-    if standing.draining {
-        fields.insert("draining".into(), json!(true));
-    }
-    Value::Object(fields)
-}
-
-/// A number where every JSON reader keeps it exact, else text.
-fn number(n: u128) -> Value {
-    match u64::try_from(n) {
-        Ok(small) if small < 1 << 53 => json!(small),
-        _ => json!(n.to_string()),
-    }
+    fields.insert("sequence".into(), json!(entry.sequence));
+    fields
 }

@@ -32,7 +32,7 @@ impl Drop for Stage {
 impl Stage {
     pub(super) async fn new() -> Self {
         let client = embedded::Api::in_memory().client();
-        let controller = tokio::spawn(crate::controller::lead(client.clone()));
+        let controller = tokio::spawn(crate::controller::lead(client.clone(), Default::default()));
         Self { client, controller }
     }
 
@@ -61,7 +61,7 @@ impl Stage {
             }
         });
         let strict = Client::new(service, "default");
-        let controller = tokio::spawn(crate::controller::lead(strict));
+        let controller = tokio::spawn(crate::controller::lead(strict, Default::default()));
         Self { client, controller }
     }
 

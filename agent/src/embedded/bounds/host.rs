@@ -14,6 +14,10 @@ use crate::embedded::resource::Form;
 /// Where hosts keep their leases, as kubelets do.
 const NODE_LEASES: &str = "kube-node-lease";
 
+/// As what agents tell Events: of the program, and of the host's, as kubernetes-nmstate's handlers do.
+const REPORTER: &str = "nmstate.io/berth-agent";
+const HANDLER: &str = "nmstate-handler";
+
 /// Labels under it are an administrator's word about a node, as in Kubernetes: a host can't give itself one.
 const RESTRICTED: &str = "node-restriction.kubernetes.io/";
 
@@ -62,7 +66,7 @@ impl Host<'_> {
         match asked.form() {
             Form::Node => self.node(asked, write),
             Form::Lease => self.lease(asked, write),
-            Form::CoreEvent | Form::NewEvent => self.event(write),
+            Form::CoreEvent | Form::NewEvent => self.event(asked, write),
             Form::Ours(Kind::NodeNetworkConfigurationEnactment) => self.enactment(asked, write),
             Form::Ours(Kind::NodeNetworkState) => self.state(write),
             Form::Ours(Kind::NodeIPSlice) => self.slice(write, seen),
@@ -122,18 +126,28 @@ impl Host<'_> {
         }
     }
 
-    /// Anybody may tell something; what others told stays as it is.
-    fn event(self, write: Write<'_>) -> Result<(), String> {
-        let Some(old) = write.old else { return Ok(()) };
-        let teller = |object: &Value| -> Option<String> {
-            let instance = object["reportingInstance"].as_str().filter(|name| !name.is_empty());
-            let source = object.get("source").or_else(|| object.get("deprecatedSource"));
-            instance.or_else(|| source?["host"].as_str()).map(str::to_owned)
+    /// It tells things as itself, by whichever field people see; what others told stays as it is.
+    fn event(self, asked: &Asked<'_>, write: Write<'_>) -> Result<(), String> {
+        let name = self.name;
+        let component = format!("{name}.{HANDLER}");
+        let own = |event: &Value| {
+            let source =
+                event.get("source").or_else(|| event.get("deprecatedSource")).unwrap_or(&Value::Null);
+            let said = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+            let mut tellers =
+                [&event["reportingInstance"], &source["host"]].into_iter().filter_map(said).peekable();
+            let reported = [&event["reportingComponent"], &event["reportingController"]];
+            tellers.peek().is_some()
+                && tellers.all(|teller| teller == name)
+                && reported.into_iter().filter_map(said).all(|by| by == REPORTER)
+                && said(&source["component"]).is_none_or(|by| by == component)
         };
-        let own = |object: &Value| teller(object).as_deref() == Some(self.name);
-        match own(old) && write.new.is_none_or(own) {
+        match write.images().all(own) {
             true => Ok(()),
-            false => Err(format!("host {} may change only Events whose reportingInstance it is", self.name)),
+            false => Err(format!(
+                "host {name} may {} only Events of its own: reportingInstance and source.host {name}, reportingComponent {REPORTER}, source.component {component}",
+                asked.verb.word()
+            )),
         }
     }
 

@@ -10,8 +10,7 @@ use serde_json::{Map, Value};
 use crate::records;
 
 /// What a host may change; the counts, the offsets and the sequence must be what follows from the entries.
-const CHANGEABLE: [&str; 6] =
-    ["allocations", "allocated-offsets", "allocated", "available", "capacity", "sequence"];
+const CHANGEABLE: [&str; 5] = ["allocations", "allocated-offsets", "allocated", "available", "sequence"];
 
 /// Whether host `name`, whose Node has this UID, may make this status of that.
 pub(super) fn may_write(name: &str, uid: &str, old: &Value, new: &Value) -> Result<(), String> {

@@ -204,11 +204,15 @@ fn a_controller_leaves_people_and_nodes_alone() {
         with(pool.clone(), |pool| pool["metadata"]["finalizers"] = json!(["nmstate.io/range-in-use"]));
     let other = with(pool.clone(), |pool| pool["spec"]["range"]["cidr"] = "10.0.1.0/24".into());
     let caller = Caller::Controller;
+    let listed = with(pool.clone(), |pool| {
+        pool["metadata"]["labels"] = json!({"nmstate.io/from-configuration": "true"});
+    });
     for (verb, what, old, new) in [
         (Patch, "nodeippools", Some(&pool), Some(&marked)),
         (Patch, "nodeippools/status", Some(&pool), Some(&pool)),
         (Update, "nodenetworkconfigurationpolicies/status", Some(&pool), Some(&pool)),
         (Delete, ENACTMENTS, Some(&pool), None),
+        (Create, "nodeippools", None, Some(&listed)),
         (Create, "leases", None, Some(&pool)),
         (Create, "events", None, Some(&pool)),
     ] {

@@ -3,7 +3,6 @@
 //! Bounds: what a client can make us keep or wait for before it has proven to be somebody.
 
 use std::convert::Infallible;
-use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -231,21 +230,12 @@ impl Door {
         let named = request.uri().authority().map(|authority| authority.as_str());
         let named = named.or_else(|| request.headers().get(HOST)?.to_str().ok());
         match named {
-            Some(name) if self.local_names && !is_local(name) => Err(format!(
+            Some(name) if self.local_names && !crate::http::is_local(name) => Err(format!(
                 "{name:?} is not a name of this host: use localhost, or the address it listens on"
             )),
             _ => self.caller.clone().map_err(|error| error.to_string()),
         }
     }
-}
-
-/// `localhost`, `127.0.0.1`, `[::1]`, each with or without a port.
-fn is_local(authority: &str) -> bool {
-    let host = match authority.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
-    };
-    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// Whether a request has come in.

@@ -32,6 +32,16 @@ pub(super) enum Need {
     Count { policy: PolicyName, generation: i64, standing: Standing },
 }
 
+impl Need {
+    /// The pool that it is about.
+    pub(super) fn pool(&self) -> Option<&PoolName> {
+        match self {
+            Self::Answer { pool, .. } | Self::Room { pool, .. } => Some(pool),
+            Self::Slot { .. } | Self::Count { .. } => None,
+        }
+    }
+}
+
 /// Whose a need is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -41,7 +51,7 @@ pub(super) enum Turn {
 
 /// What came of looking after a need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Came {
+pub(in crate::node) enum Came {
     /// It was written.
     Done,
     /// Somebody wrote first.
@@ -78,6 +88,18 @@ impl Needs {
             self.0.entry(need).or_insert(Wait { since: now, next: now + grace, tries: 0, ours: false });
         }
         answered
+    }
+
+    /// The pools of requests that have no answer.
+    pub(super) fn pools(&self) -> BTreeSet<PoolName> {
+        let answers = self.0.keys().filter(|need| matches!(need, Need::Answer { .. }));
+        answers.filter_map(|need| need.pool().cloned()).collect()
+    }
+
+    /// Nobody but this host answers here: what has not been tried yet is due.
+    pub(super) fn hurry(&mut self, pool: &PoolName, now: Instant) {
+        let new = |need: &Need, wait: &Wait| wait.tries == 0 && need.pool() == Some(pool);
+        self.0.iter_mut().filter(|(need, wait)| new(need, wait)).for_each(|(_, wait)| wait.next = now);
     }
 
     /// One whose time has come.

@@ -24,6 +24,11 @@ fn text(pattern: &'static str) -> impl Strategy<Value = String> {
     pattern.prop_map(String::from)
 }
 
+fn stranger() -> impl Strategy<Value = Stranger> {
+    let parts = (text("([0-9a-f]{2}:){0,6}"), text("[a-z0-9.]{0,15}"));
+    parts.prop_map(|(mac, interface)| Stranger { mac, interface })
+}
+
 fn time() -> impl Strategy<Value = Time> {
     prop_oneof![Just(0), Just(LAST), 0..=LAST]
 }
@@ -63,7 +68,7 @@ fn reason() -> impl Strategy<Value = QuarantineReason> {
         Just(QuarantineReason::NodeGone),
         Just(QuarantineReason::Orphan),
         Just(QuarantineReason::Observed),
-        text("([0-9a-f]{2}:){0,6}").prop_map(|mac| QuarantineReason::Collision { mac }),
+        stranger().prop_map(|by| QuarantineReason::Collision { by }),
     ]
 }
 
@@ -123,7 +128,7 @@ fn lease(v4: BoxedStrategy<IpAddr>, v6: BoxedStrategy<IpAddr>) -> impl Strategy<
 
 fn request() -> impl Strategy<Value = Request> {
     let holds = option::of(lease(v4().boxed(), v6().boxed()));
-    let declined = btree_map(ip(), text("([0-9a-f]{2}:){0,6}"), 0..3);
+    let declined = btree_map(ip(), stranger(), 0..3);
     (word(ID), any::<bool>(), holds, declined, option::of(ip()))
         .prop_map(|(id, want, holds, declined, literal)| Request { id, want, holds, declined, literal })
 }

@@ -78,6 +78,10 @@ fn of_a_ledger() {
             entry(&json!({"state": "Quarantined", "until": until, "reason": "Orphan", "mac": "02"})),
             "status.allocations.10.0.0.3.mac: has no meaning without reason: IPCollision",
         ),
+        (
+            entry(&json!({"state": "Quarantined", "until": until, "reason": "Orphan", "interface": "eth1"})),
+            "status.allocations.10.0.0.3.interface: has no meaning without reason: IPCollision",
+        ),
     ];
     for (change, expected) in table {
         assert_eq!(of_pool(&change), expected);

@@ -89,6 +89,7 @@ pub(crate) async fn r29_r33_r40_r71_r73_killed_while_nodes_and_pools_come_and_go
         fleet.force_pool_away(&name).await;
         assert_died(&mut fleet, round);
     }
+    fleet.agree().await;
 }
 
 /// An agent makes its Node anew only when it starts.
@@ -110,9 +111,7 @@ async fn strange_report(fleet: &Fleet, host: &str) {
 
 /// R33, R97: a deleted pool goes after its grace, also where its controller dies then; holders keep what they have, and a
 /// pool of that name takes them in again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn r33_r97_killed_when_a_pool_ends() {
-    let on = On::Embedded;
+pub(crate) async fn r33_r97_killed_when_a_pool_ends(on: On) {
     let mut fleet = stage(on).await;
     fleet.stop_controller("controller");
     fleet.controller("controller", Some(ENDED)).await;

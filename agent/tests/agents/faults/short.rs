@@ -84,4 +84,5 @@ pub(crate) async fn r22_r30_r67_r70_killed_while_policies_come_and_go(on: On) {
         fleet.force_pool_away(&name).await;
         assert_died(&mut fleet, round);
     }
+    fleet.agree().await;
 }

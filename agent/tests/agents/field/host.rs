@@ -4,25 +4,32 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent::netlink::Netlink;
 use agent::netns::Namespace;
 use agent::node::{Registration, Settings};
 use agent::probe::Probes;
-use policy::state::{Address, AddressProtocol};
+use agent::wire::Timing;
+use policy::state::{Address, AddressProtocol, Mac};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::PATIENCE;
 use crate::listen::Listener;
+use crate::world::{Place, Places};
 
 /// A namespace with cards and an agent; all gone with it.
 pub(crate) struct Host {
     pub(crate) name: String,
     pub(super) netns: String,
     state_dir: PathBuf,
+    /// Those of the field; it is one of them as long as it is there.
+    known: Known,
     lease_namespace: &'static str,
+    /// Networks that it keeps free where it serves itself.
+    pub(crate) exclude: Vec<ipnet::IpNet>,
     pub(super) agent: Option<Working>,
     /// Whether its agent registers its Node, as one without a kubelet does; with a kubelet that does.
     pub(crate) registers: bool,
@@ -39,6 +46,20 @@ impl Drop for Gateway {
     }
 }
 
+impl Gateway {
+    #[track_caller]
+    pub(crate) fn ip(&self, line: &str) -> String {
+        run(Command::new("ip").args(["-n", &self.netns]).args(line.split_whitespace()))
+    }
+
+    /// The hardware address of a card, as Berth writes them.
+    pub(crate) fn mac(&self, card: &str) -> String {
+        let links: Value = serde_json::from_str(&self.ip(&format!("-j link show dev {card}"))).expect("JSON");
+        let mac: Mac = links[0]["address"].as_str().expect("an address").parse().expect("a MAC");
+        mac.to_string()
+    }
+}
+
 /// How to end an agent, and when it has.
 pub(super) type Working = (Box<dyn Fn() + Send>, JoinHandle<()>);
 
@@ -48,21 +69,35 @@ impl Drop for Host {
             stop();
             task.abort();
         }
+        self.forget();
         let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
         let _ = std::fs::remove_dir_all(&self.state_dir);
     }
 }
 
+/// The hosts of a field.
+pub(super) type Known = Arc<Mutex<Places>>;
+
 impl Host {
     /// The namespace alone.
-    pub(super) fn new(name: &str, cards: usize, lease_namespace: &'static str) -> Self {
+    pub(super) fn new(name: &str, cards: usize, lease_namespace: &'static str, known: Known) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let netns = format!("berth-a{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         run(Command::new("ip").args(["netns", "add", &netns]));
         let state_dir = std::env::temp_dir().join(&netns);
         std::fs::create_dir_all(&state_dir).expect("a folder");
-        let host =
-            Self { name: name.to_owned(), netns, state_dir, lease_namespace, agent: None, registers: false };
+        let place = Place { netns: netns.clone(), state_dir: state_dir.clone() };
+        known.lock().expect("whole").insert(name.to_owned(), place);
+        let host = Self {
+            name: name.to_owned(),
+            netns,
+            state_dir,
+            known,
+            lease_namespace,
+            exclude: Vec::new(),
+            agent: None,
+            registers: false,
+        };
         host.ip("link set lo up");
         for card in 0..cards {
             host.ip(&format!("link add eth{card} type veth peer name far{card}"));
@@ -70,6 +105,13 @@ impl Host {
             host.ip(&format!("link set eth{card} up"));
         }
         host
+    }
+
+    /// It is off for good: nobody looks at its cards and its disk any more.
+    pub(super) fn forget(&self) {
+        if let Ok(mut known) = self.known.lock() {
+            known.retain(|_, place| place.netns != self.netns);
+        }
     }
 
     pub(crate) fn settings(&self) -> Settings {
@@ -81,7 +123,9 @@ impl Host {
             host_root: "/".into(),
             register: self.registers.then(Registration::default),
             lease_namespace: self.lease_namespace.to_owned(),
+            exclude: self.exclude.clone(),
             probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
+            wire_probe: Timing::default(),
         }
     }
 
@@ -122,9 +166,14 @@ impl Host {
         self.ip(&format!("link set {far} netns {netns}"));
         let gateway = Gateway { netns };
         for line in [format!("addr add {ip}/24 dev {far}"), format!("link set {far} up")] {
-            run(Command::new("ip").args(["-n", &gateway.netns]).args(line.split_whitespace()));
+            gateway.ip(&line);
         }
         gateway
+    }
+
+    /// What is on its disk.
+    pub(crate) fn journal(&self) -> String {
+        std::fs::read_to_string(self.state_dir.join("journal.json")).unwrap_or_default()
     }
 
     /// The disk is lost.

@@ -28,10 +28,26 @@ pub(crate) fn point_of(fault: &str) -> &str {
 impl Process {
     /// What it says is added to a file of its own.
     pub(crate) fn start(folder: &Path, name: &str, args: &[String], fault: Option<&str>) -> Self {
+        Self::start_from(None, folder, name, args, fault)
+    }
+
+    /// The same, with this network namespace as its own.
+    pub(crate) fn start_from(
+        netns: Option<&str>,
+        folder: &Path,
+        name: &str,
+        args: &[String],
+        fault: Option<&str>,
+    ) -> Self {
         let log = folder.join(format!("{name}.log"));
         let file = File::options().create(true).append(true).open(log).expect("a log");
         let said = file.metadata().map_or(0, |about| usize::try_from(about.len()).unwrap_or(0));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_berth"));
+        let program = env!("CARGO_BIN_EXE_berth");
+        let mut command = Command::new(if netns.is_some() { "ip" } else { program });
+        if let Some(netns) = netns {
+            // It becomes the program: same process, same end.
+            command.args(["netns", "exec", netns, program]);
+        }
         command.args(args).stdin(Stdio::null()).stdout(file.try_clone().expect("a file")).stderr(file);
         command.env_remove("BERTH_FAULT").env("BERTH_CHECKPOINT_DIR", folder.join("checkpoints"));
         if let Some(fault) = fault {

@@ -8,6 +8,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::{Fleet, LOOK, PATIENCE, Process};
+use crate::check::Settled;
 use crate::cluster::{AGENT, Cluster, Way};
 use crate::folder::Folder;
 use crate::on::On;
@@ -37,7 +38,7 @@ impl Fleet {
         let config = config.expect("a configuration");
         let server = config.cluster_url.authority().expect("an address").to_string();
         let client = Client::try_from(config).expect("a client");
-        let mut fleet = Self::with(On::Embedded, folder, client, Way { server, certificate: None });
+        let mut fleet = Self::with(On::Embedded, folder, client, Way { server, ..Way::default() });
         fleet.api = Some(api);
         fleet
     }
@@ -57,6 +58,8 @@ impl Fleet {
             health: false,
             is_away: false,
             died: BTreeSet::new(),
+            renamed: BTreeMap::new(),
+            settled: Settled::default(),
             folder,
         }
     }

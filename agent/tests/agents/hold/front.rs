@@ -79,7 +79,7 @@ impl Front {
     }
 
     pub(crate) fn way(&self) -> Way {
-        Way { server: format!("http://{}", self.address), certificate: None }
+        Way { server: format!("http://{}", self.address), ..Way::default() }
     }
 
     pub(crate) fn is(&self, amiss: Amiss) {

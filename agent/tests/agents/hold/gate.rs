@@ -39,7 +39,7 @@ impl Gate {
 
     /// The same server, by this gate.
     pub(crate) fn way(&self, to: &Way) -> Way {
-        Way { server: format!("https://{}", self.address), certificate: to.certificate.clone() }
+        Way { server: format!("https://{}", self.address), ..to.clone() }
     }
 
     pub(crate) fn shut(&self) {
@@ -51,7 +51,7 @@ impl Gate {
     }
 }
 
-fn authority(way: &Way) -> String {
+pub(super) fn authority(way: &Way) -> String {
     way.server.trim_start_matches("https://").trim_end_matches('/').to_owned()
 }
 

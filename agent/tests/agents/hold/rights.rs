@@ -97,4 +97,5 @@ pub(crate) async fn a_right_that_is_lacking_is_named(on: On) {
         until("granted", || readiness(&address).starts_with("HTTP/1.1 200")).await;
         assert!(!readiness(&address).contains("lacks"), "{}", readiness(&address));
     }
+    fleet.agree().await;
 }

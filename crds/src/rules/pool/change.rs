@@ -112,6 +112,32 @@ pub(super) fn removed_range_is_empty() -> Rule {
     .forbidden()
 }
 
+/// R65: and a minute after it was last in use, so that a holder who had not been heard of can still say so. Who counts the
+/// minute is the controller, since rules have no clock; a pool of which nothing was ever given needs none.
+pub(super) fn removed_range_is_drained() -> Rule {
+    rule(
+        "a range goes a minute after it was last in use: wait until status.drained names it",
+        "!has(oldSelf.spec.ranges) || !has(self.spec.ranges) || !has(self.status) || \
+         !has(self.status.rebuiltFor) || oldSelf.spec.ranges.all(o, \
+         self.spec.ranges.exists(n, n.name == o.name) || \
+         has(self.status.drained) && self.status.drained.exists(d, d == o.name))",
+        |new, old| {
+            let (Some(spec), Some(old_spec)) = (new.get("spec"), old.get("spec")) else { return true };
+            let Some(status) = new.get("status").filter(|status| status.get("rebuiltFor").is_some()) else {
+                return true;
+            };
+            let drained = |range: &Value| {
+                let named = list(status, "drained").iter().filter_map(Value::as_str);
+                named.into_iter().any(|name| text(range, "name") == Some(name))
+            };
+            spec.get("ranges").is_none()
+                || list(old_spec, "ranges").iter().all(|range| has_range(spec, range) || drained(range))
+        },
+    )
+    .at(".spec.ranges")
+    .forbidden()
+}
+
 fn has_range(spec: &Value, range: &Value) -> bool {
     list(spec, "ranges").iter().any(|other| text(other, "name") == text(range, "name"))
 }

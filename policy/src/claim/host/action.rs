@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{ClaimKey, Lease, NodeUid, PolicyName, Record, Request, RequestId, Slot, SlotKey};
+use super::{ClaimKey, Lease, NodeUid, PolicyName, Record, Request, RequestId, Slot, SlotKey, Stranger};
 
 /// The one thing to do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub enum Outcome {
     /// `AddToNic`: somebody else answers for this address.
     Taken {
         ip: IpAddr,
-        mac: String,
+        by: Stranger,
     },
     /// `Confirm`: the pool backs the grant, or not.
     Backed(bool),

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::{
     Action, CONFIRMED_FOR, ClaimKey, Enactment, Host, Lease, NodeUid, Phase, Record, RefusalReason, Request,
-    Seen, Slot, SlotKey, add_missing, is_refused, journal, on_nic,
+    Seen, Slot, SlotKey, Stranger, add_missing, is_refused, journal, on_nic,
 };
 
 pub(super) fn next(host: &Host, key: &ClaimKey, seen: &Seen<'_>, uid: &NodeUid) -> Option<Action> {
@@ -138,7 +138,7 @@ impl<'a> Look<'a> {
         answered.then(|| Action::RemoveSlot { key: self.key.clone() })
     }
 
-    fn asking(&self, record: &Record, declined: &BTreeMap<IpAddr, String>) -> Option<Action> {
+    fn asking(&self, record: &Record, declined: &BTreeMap<IpAddr, Stranger>) -> Option<Action> {
         let request = wish(record, declined, self.literal());
         // A claim has both families or none: with the one that answers on the wire the server lets go of
         // the other, so that one is off the NIC, and reported so, first.
@@ -364,6 +364,6 @@ impl<'a> Look<'a> {
 }
 
 /// What a claim that holds nothing asks for.
-fn wish(record: &Record, declined: &BTreeMap<IpAddr, String>, literal: Option<IpAddr>) -> Request {
+fn wish(record: &Record, declined: &BTreeMap<IpAddr, Stranger>, literal: Option<IpAddr>) -> Request {
     Request { declined: declined.clone(), literal, ..Request::new(record.id.clone()) }
 }

@@ -144,7 +144,7 @@ impl<'a> Batch<'a> {
         }
         for ip in mine {
             match request.declined.get(&ip) {
-                Some(mac) => self.quarantine(ip, QuarantineReason::Collision { mac: mac.clone() }),
+                Some(by) => self.quarantine(ip, QuarantineReason::Collision { by: by.clone() }),
                 None => self.remove(ip),
             }
         }

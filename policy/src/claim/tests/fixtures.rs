@@ -15,6 +15,11 @@ pub(super) fn ip(text: &str) -> IpAddr {
     text.parse().expect("test address")
 }
 
+/// Who answers on the wire.
+pub(super) fn stranger() -> Stranger {
+    Stranger { mac: "02:00:00:00:00:09".to_owned(), interface: "eth0".to_owned() }
+}
+
 pub(super) fn ips(texts: &[&str]) -> Vec<IpAddr> {
     texts.iter().map(|text| ip(text)).collect()
 }

@@ -94,7 +94,7 @@ impl Play {
                 let address = grant.and_then(|lease| lease.ips.get(*nth).copied());
                 if let Some(address) = address.filter(|_| request.want) {
                     request.holds = None;
-                    request.declined = BTreeMap::from([(address, "02:09".to_owned())]);
+                    request.declined = BTreeMap::from([(address, stranger())]);
                 }
             }),
             Op::Journal(node) => {

@@ -179,7 +179,7 @@ fn rule1_an_id_keeps_one_address_per_family_what_its_journal_names() {
 
 #[test]
 fn rule10_a_rebuild_does_not_give_back_what_answers_on_the_wire() {
-    let collision = QuarantineReason::Collision { mac: "02:09".to_owned() };
+    let collision = QuarantineReason::Collision { by: stranger() };
     let mut ledger = ledger();
     ledger.reset = true;
     ledger.allocations.insert(ip("10.0.0.1"), quarantined("a", collision, None));

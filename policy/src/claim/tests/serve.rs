@@ -5,7 +5,7 @@ use crate::claim::*;
 
 fn declining(node: &str, address: &str) -> Enactment {
     let mut enactment = asking(node);
-    request(&mut enactment).declined.insert(ip(address), "02:00:00:00:00:09".to_owned());
+    request(&mut enactment).declined.insert(ip(address), stranger());
     enactment
 }
 
@@ -160,7 +160,7 @@ fn r67_release_compares_by_id() {
 
 #[test]
 fn rule3_a_release_leaves_the_stranger_on_the_wire_in_quarantine() {
-    let collision = QuarantineReason::Collision { mac: "02:09".to_owned() };
+    let collision = QuarantineReason::Collision { by: stranger() };
     let mut desk = Desk::new(pool(8)).with("10.0.0.1", quarantined("a", collision, None));
     desk.serve(&mut [releasing("a")]);
     assert_eq!(desk.addresses(), ips(&["10.0.0.1"]));
@@ -172,8 +172,8 @@ fn rule10_declined_is_quarantined_and_another_given_in_one_write() {
     let mut node = [declining("a", "10.0.0.1")];
     desk.serve(&mut node);
     assert_eq!(desk.ledger.sequence, 2);
-    let mac = "02:00:00:00:00:09".to_owned();
-    assert_eq!(reason(desk.entry("10.0.0.1")), Some(&QuarantineReason::Collision { mac }));
+    let collision = QuarantineReason::Collision { by: stranger() };
+    assert_eq!(reason(desk.entry("10.0.0.1")), Some(&collision));
     assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.2"]));
 }
 

@@ -39,7 +39,7 @@ fn r92_or_none() {
 fn r92_declining_one_family_lets_both_go() {
     let mut desk = Desk::new(dual(2, 1)).with("10.0.0.1", held("a", 1)).with("fd00::1", held("a", 1));
     let mut node = [asking("a")];
-    request(&mut node[0]).declined.insert(ip("10.0.0.1"), "02:09".to_owned());
+    request(&mut node[0]).declined.insert(ip("10.0.0.1"), stranger());
     desk.serve(&mut node);
     assert!(!desk.entry("10.0.0.1").is_recoverable());
     // The IPv6 address was free again, and is the only one.
@@ -192,4 +192,27 @@ fn two_captures_on_one_pool_are_two_claims() {
         let ips = |slot: &Slot| slot.grant.as_ref().expect("a grant").lease.ips.clone();
         assert_eq!(ips(&node[0].slots[&key]), ips(&before[&key]));
     }
+}
+
+// R83, R108: five thousand nodes in over a thousand ranges, a few dozen to a pool. What it takes is what is asked: each
+// pool's ledger has its own entries and no more, each batch is one write, and a second look changes nothing.
+#[test]
+fn r83_r108_five_thousand_nodes_in_a_thousand_ranges() {
+    let (pools, ranges, each) = (40, 32, 125);
+    let mut given = std::collections::BTreeSet::new();
+    for number in 0..pools {
+        let ranges: Vec<_> = (0..ranges)
+            .map(|range| json!({"name": format!("r{range}"), "cidr": format!("10.{number}.{range}.0/29")}))
+            .collect();
+        let mut desk = Desk::new(pool_of(json!({"ranges": ranges, "staticBand": "None"})));
+        let mut nodes: Vec<Enactment> = (0..each).map(|node| asking(&format!("n{number}-{node}"))).collect();
+        let served = desk.serve(&mut nodes);
+        assert_eq!(served.answers.len(), each);
+        assert_eq!(desk.ledger.sequence, 1, "one write");
+        assert_eq!(desk.ledger.allocations.len(), each);
+        given.extend(desk.addresses());
+        let again = desk.serve(&mut nodes);
+        assert!(again.ledger.is_none() && again.answers.is_empty());
+    }
+    assert_eq!(given.len(), 5_000);
 }

@@ -110,7 +110,7 @@ fn rule4_an_orphan_whose_node_vanishes_gets_a_quarantine_for_that() {
 
 #[test]
 fn rule10_a_collision_is_freed_when_its_time_is_over() {
-    let collision = QuarantineReason::Collision { mac: "02:09".to_owned() };
+    let collision = QuarantineReason::Collision { by: stranger() };
     let ledger = ledger_with(vec![("10.0.0.1", quarantined("a", collision, None))]);
     let cluster = Cluster::of(&["a"], vec![asking("a")]).shows("a", "s1", &[]);
     assert!(look(&ledger, &cluster, OVER - 1).ledger.is_none());

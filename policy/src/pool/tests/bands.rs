@@ -64,7 +64,7 @@ fn r49_small_ranges_have_no_band() {
 fn r49_without_a_band_the_whole_range_is_used() {
     let pool = pool("range: {cidr: 10.0.0.0/28}");
     let taken = Taken::new(&pool);
-    let firsts: std::collections::BTreeSet<IpAddr> =
+    let firsts: BTreeSet<IpAddr> =
         (0..500).map(|i| address(&next(&pool, &taken, &format!("n{i}")).unwrap())).collect();
     assert_eq!(firsts.len(), 14);
 }

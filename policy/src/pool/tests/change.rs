@@ -88,6 +88,26 @@ fn r62_ranges_come_and_go() {
     );
 }
 
+/// R62, R64, R74, R75: idle is what drains and has nothing of its own.
+#[test]
+fn r62_r64_r74_r75_ranges_that_could_go() {
+    let of = |text: &str, held: &[&str]| -> Vec<String> {
+        let held: Vec<IpAddr> = held.iter().map(|text| ip(text)).collect();
+        pool(text).idle(held.into_iter()).into_iter().map(str::to_owned).collect()
+    };
+    let apart = "ranges: [{name: a, cidr: 10.0.0.0/24, state: Draining}, {name: b, cidr: 10.0.1.0/24}]";
+    assert_eq!(of(apart, &["10.0.1.9"]), ["a"]);
+    assert_eq!(of(apart, &["10.0.1.9", "10.0.0.9"]), [""; 0]);
+    let grown = "ranges: [{name: a, cidr: 10.0.0.0/24, state: Draining}, {name: b, cidr: 10.0.0.0/23}]";
+    assert_eq!(of(grown, &["10.0.0.9"]), ["a"], "another has it");
+    let shrunk = "ranges: [{name: a, cidr: 10.0.0.0/23, state: Draining}, {name: b, cidr: 10.0.0.0/24}]";
+    assert_eq!(of(shrunk, &["10.0.0.9"]), ["a"]);
+    assert_eq!(of(shrunk, &["10.0.0.9", "10.0.1.9"]), [""; 0], "a straggler");
+    let active = "ranges: [{name: a, cidr: 10.0.0.0/24}, {name: b, cidr: 10.0.1.0/24}]";
+    assert_eq!(of(active, &[]), [""; 0]);
+    assert!(pool(apart).is_draining("a") && !pool(apart).is_draining("b") && !pool(apart).is_draining("c"));
+}
+
 #[test]
 fn a_single_range_may_become_several() {
     let old = "range: {cidr: 10.0.0.0/24, exclude: [10.0.0.4]}";

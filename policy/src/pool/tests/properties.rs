@@ -9,11 +9,18 @@ use crate::dice::thrown;
 
 /// A random pool of one or two ranges inside 10.0.0.0/23, with everything that can be in the way.
 #[derive(Debug, Clone)]
-struct Case {
-    yaml: String,
-    held: BTreeSet<u8>,
+pub(super) struct Case {
+    pub(super) yaml: String,
+    pub(super) held: BTreeSet<u8>,
     declined: Vec<u8>,
     barred: Option<(u8, u8)>,
+}
+
+impl Case {
+    pub(super) fn barred(&self) -> Barred {
+        let net = self.barred.map(|(n, len)| ipnet::IpNet::new(low(n), len).expect("a network"));
+        net.map(|net| (net, "test".to_owned())).into_iter().collect()
+    }
 }
 
 fn range() -> impl Strategy<Value = String> {
@@ -29,7 +36,7 @@ fn range() -> impl Strategy<Value = String> {
     })
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub(super) fn case() -> impl Strategy<Value = Case> {
     let band = prop::sample::select(vec!["Auto", "None", "1", "7", "500"]);
     let held = prop::collection::btree_set(0_u8..182, 0..182);
     let declined = prop::collection::vec(0_u8..182, 0..6);
@@ -48,7 +55,7 @@ fn case() -> impl Strategy<Value = Case> {
     )
 }
 
-fn low(n: u8) -> IpAddr {
+pub(super) fn low(n: u8) -> IpAddr {
     IpAddr::from([10, 0, 0, n])
 }
 
@@ -68,10 +75,7 @@ proptest! {
         let Ok(pool) = Pool::new(&spec(&case.yaml)) else { return Ok(()) };
         let mut taken = Taken::of(&pool, case.held.iter().map(|n| low(*n)));
         let declined: Vec<IpAddr> = case.declined.iter().map(|n| low(*n)).collect();
-        let mut barred = Barred::default();
-        if let Some((n, len)) = case.barred {
-            barred.net(ipnet::IpNet::new(low(n), len).unwrap(), "test");
-        }
+        let barred = case.barred();
         let all = givable(&pool);
         prop_assert_eq!(pool.capacity(), all.len() as u128);
         let free: BTreeSet<IpAddr> = all.iter().copied().filter(|ip| !taken.contains(*ip) && !barred.contains(*ip)).collect();

@@ -59,8 +59,8 @@ pub(crate) struct Ground {
     pub(crate) controller: Asker,
     /// The same two, if RBAC let them do everything; nobody where there is no RBAC.
     pub(crate) unbridled: Option<(Asker, Asker)>,
-    /// An agent's token that is bound to no Node, where there are tokens.
-    pub(crate) unbound: Option<Asker>,
+    /// An agent's token that is bound to no Node, where there are tokens; and the same if RBAC let it do everything.
+    pub(crate) unbound: Option<(Asker, Asker)>,
     /// The policies that are deployed.
     pub(crate) policies: Vec<String>,
 }
@@ -131,7 +131,8 @@ fn deployed() -> Ground {
             unbridled(&admin, "berth-agent", Some(&uids.node01)),
             unbridled(&admin, "berth-controller", None),
         ));
-        let ground = Ground { admin, uids, agent, controller, unbridled, unbound: Some(unbound), policies };
+        let unbound = Some((unbound, self::unbridled(&admin, "berth-agent", None)));
+        let ground = Ground { admin, uids, agent, controller, unbridled, unbound, policies };
         wait_until_in_force(&ground).await;
         ground
     })
@@ -182,7 +183,7 @@ async fn wait_until_in_force(ground: &Ground) {
     let busy = json!({"spec": {"maxUnavailable": 1}});
     let everyone = Asker::new(admin.clone());
     let (agent, controller) = (&ground.agent, &ground.controller);
-    let unbound = ground.unbound.as_ref().expect("tokens");
+    let (unbound, _) = ground.unbound.as_ref().expect("tokens");
     let [enactments, states, slices] = table::COLLECTIONS;
     let (post, patch) = (Method::POST, Method::PATCH);
     let at_probe = |collection: &str| at(collection, "probe");

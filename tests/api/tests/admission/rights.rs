@@ -2,14 +2,13 @@
 
 use api_tests::RUNTIME;
 use api_tests::server::paths::{
-    ENACTMENTS, EVENTS, POLICIES, POOLS, STATES, enactment, event, policy, pool, status,
+    ENACTMENTS, EVENTS, POLICIES, POOLS, SLICES, STATES, at, enactment, event, policy, pool, state, status,
 };
 use api_tests::server::{JSON_PATCH, Server};
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::ground::{Ground, HOST};
-use super::table;
+use super::ground::{Asker, Ground, HOST};
 
 /// Where roles are.
 const ROLES: [&str; 3] = [
@@ -18,36 +17,108 @@ const ROLES: [&str; 3] = [
     "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/berth-",
 ];
 
-/// Each reads one thing that it writes by, and writes nothing.
+/// It reads, and writes nothing: neither what an agent's token may, nor what it might if RBAC let it do everything, slices
+/// among that, to which no right is given yet. What there is, is there afterwards as it was.
 #[test]
 fn a_token_without_a_node_writes_nothing() {
     let ground = Ground::real();
+    let (token, unbridled) = ground.unbound.as_ref().expect("tokens");
+    RUNTIME.block_on(async {
+        let mut there = Vec::new();
+        for (kind, object) in [
+            (POOLS, pool("unbound")),
+            (POLICIES, policy("unbound")),
+            (ENACTMENTS, enactment("node02.unbound")),
+            (STATES, state("unbound")),
+            (SLICES, slice("10.0.0.0")),
+            (EVENTS, event("unbound", HOST)),
+        ] {
+            let name = object["metadata"]["name"].as_str().expect("a name").to_owned();
+            there.push((at(kind, &name), ground.admin.post(kind, &object).await.created()));
+        }
+        for (who, write) in [(token, with_a_right()), (unbridled, with_a_right()), (unbridled, without_one())]
+        {
+            for (method, path, content, mut body) in write {
+                if method == Method::PUT {
+                    // Of what there is now, as whoever replaces something says.
+                    let now = ground.admin.get(path.trim_end_matches("/status")).await.ok();
+                    body["metadata"]["resourceVersion"] = now["metadata"]["resourceVersion"].clone();
+                }
+                refused(who, method, &path, content, &body).await;
+            }
+        }
+        token.server.get(POOLS).await.ok();
+        for (path, before) in there {
+            assert_eq!(ground.admin.get(&path).await.ok(), before, "{path}");
+            ground.admin.delete(&path).await.ok();
+        }
+    });
+}
+
+async fn refused(who: &Asker, method: Method, path: &str, content: &str, body: &Value) {
     let told =
         "this token is bound to no node: use that of the agent's pod, or one that is bound to the Node";
-    let unbound = ground.unbound.as_ref().expect("tokens");
-    RUNTIME.block_on(async {
-        ground.admin.post(POOLS, &pool("unbound")).await.created();
-        ground.admin.post(POLICIES, &policy("unbound")).await.created();
-        let conditions = json!([{"op": "add", "path": "/status/conditions", "value": []}]);
-        let theirs = |kind: &str| table::theirs(kind, &ground.uids);
-        ground.admin.post(ENACTMENTS, &enactment("node02.unbound")).await.created();
-        let there = format!("{ENACTMENTS}/node02.unbound");
-        let (post, patch, delete) = (Method::POST, Method::PATCH, Method::DELETE);
-        for (method, path, content, body) in [
-            (&post, ENACTMENTS.to_owned(), "application/json", theirs(ENACTMENTS)),
-            (&post, STATES.to_owned(), "application/json", theirs(STATES)),
-            (&delete, there.clone(), "application/json", Value::Null),
-            (&post, EVENTS.to_owned(), "application/json", event("unbound", HOST)),
-            (&patch, status(POOLS, "unbound"), JSON_PATCH, conditions.clone()),
-            (&patch, status(POLICIES, "unbound"), JSON_PATCH, conditions),
-        ] {
-            let refused = unbound.ask(method.clone(), &path, content, &body).await.refused(403, "Forbidden");
-            let message = refused["message"].as_str().unwrap_or_default();
-            assert!(message.ends_with(told), "{path}: {message}");
-        }
-        unbound.server.get(POOLS).await.ok();
-        ground.admin.get(&there).await.ok();
-    });
+    let refused = who.ask(method.clone(), path, content, body).await.refused(403, "Forbidden");
+    let message = refused["message"].as_str().unwrap_or_default();
+    assert!(message.ends_with(told), "{method} {path}: {message}");
+}
+
+type Attempt = (Method, String, &'static str, Value);
+
+/// Of a pool that no other test has.
+fn slice(first: &str) -> Value {
+    json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeIPSlice", "metadata": {"name": format!("unbound.{first}")},
+        "spec": {"pool": "unbound", "cidr": format!("{first}/28"), "node": "node02", "nodeUID": "any"},
+    })
+}
+
+/// What the agents' role lets them ask for.
+fn with_a_right() -> Vec<Attempt> {
+    const PLAIN: &str = "application/json";
+    let conditions = || json!([{"op": "add", "path": "/status", "value": {"conditions": []}}]);
+    let free = json!([{"op": "add", "path": "/metadata/finalizers", "value": []}]);
+    let count = json!([{"op": "add", "path": "/count", "value": 2}]);
+    let (there, state_there) = ("node02.unbound", "unbound");
+    vec![
+        (Method::POST, ENACTMENTS.to_owned(), PLAIN, enactment("node02.web")),
+        (Method::PATCH, at(ENACTMENTS, there), JSON_PATCH, free),
+        (Method::PATCH, status(ENACTMENTS, there), JSON_PATCH, conditions()),
+        (Method::DELETE, at(ENACTMENTS, there), PLAIN, Value::Null),
+        (Method::POST, STATES.to_owned(), PLAIN, state("another")),
+        (Method::PUT, status(STATES, state_there), PLAIN, reported(state_there)),
+        (Method::DELETE, at(STATES, state_there), PLAIN, Value::Null),
+        (Method::POST, EVENTS.to_owned(), PLAIN, event("another", HOST)),
+        (Method::PATCH, at(EVENTS, "unbound"), JSON_PATCH, count),
+        (Method::PATCH, status(POOLS, "unbound"), JSON_PATCH, conditions()),
+        (Method::PATCH, status(POLICIES, "unbound"), JSON_PATCH, conditions()),
+    ]
+}
+
+/// What it doesn't.
+fn without_one() -> Vec<Attempt> {
+    const PLAIN: &str = "application/json";
+    let sequence = json!([{"op": "add", "path": "/status", "value": {"sequence": 1}}]);
+    let keep = || json!([{"op": "add", "path": "/metadata/finalizers", "value": ["nmstate.io/addresses"]}]);
+    let there = "unbound.10.0.0.0";
+    vec![
+        (Method::POST, SLICES.to_owned(), PLAIN, slice("10.0.0.16")),
+        (Method::PATCH, at(SLICES, there), JSON_PATCH, keep()),
+        (Method::PATCH, status(SLICES, there), JSON_PATCH, sequence),
+        (Method::DELETE, at(SLICES, there), PLAIN, Value::Null),
+        (Method::POST, POOLS.to_owned(), PLAIN, pool("another")),
+        (Method::PATCH, at(POOLS, "unbound"), JSON_PATCH, keep()),
+        (Method::DELETE, at(POOLS, "unbound"), PLAIN, Value::Null),
+        (Method::POST, POLICIES.to_owned(), PLAIN, policy("another")),
+        (Method::DELETE, at(POLICIES, "unbound"), PLAIN, Value::Null),
+        (Method::DELETE, at(EVENTS, "unbound"), PLAIN, Value::Null),
+    ]
+}
+
+fn reported(name: &str) -> Value {
+    let mut state = state(name);
+    state["status"] = json!({"currentState": {"interfaces": []}});
+    state
 }
 
 async fn rules(admin: &Server, account: &str) -> Vec<Value> {
@@ -105,10 +176,8 @@ fn what_must_never_be_given_is_not() {
         ("deletecollection", ours, "nodenetworkconfigurationenactments", ""),
         ("deletecollection", ours, "nodenetworkstates", ""),
         ("deletecollection", ours, "nodeipslices", ""),
-        ("create", ours, "nodeippools", ""),
         ("delete", ours, "nodeippools", ""),
         ("create", ours, "nodenetworkconfigurationpolicies", ""),
-        ("patch", ours, "nodenetworkconfigurationpolicies", ""),
         ("delete", ours, "nodenetworkconfigurationpolicies", ""),
         ("get", "", "secrets", "berth-system"),
         ("create", "", "pods", "berth-system"),
@@ -118,7 +187,10 @@ fn what_must_never_be_given_is_not() {
         ("patch", "rbac.authorization.k8s.io", "clusterroles", ""),
         ("update", "coordination.k8s.io", "leases", "kube-node-lease"),
     ];
+    // A controller makes the pools of its configuration, and takes annotations off policies; admission bounds both.
     let not_agents = [
+        ("create", ours, "nodeippools", ""),
+        ("patch", ours, "nodenetworkconfigurationpolicies", ""),
         ("patch", ours, "nodeippools", ""),
         ("watch", ours, "nodeippools", ""),
         ("create", "coordination.k8s.io", "leases", "berth-system"),
@@ -132,7 +204,7 @@ fn what_must_never_be_given_is_not() {
     ];
     RUNTIME.block_on(async {
         for account in ["agent", "controller"] {
-            let own = if account == "agent" { &not_agents } else { &not_controllers };
+            let own: &[_] = if account == "agent" { &not_agents } else { &not_controllers };
             for right in nobody.iter().chain(own) {
                 assert!(!has(&ground.admin, account, *right).await, "{account}: {right:?}");
             }

@@ -22,6 +22,7 @@ fn the_agent_has_what_it_needs_and_no_more() {
         set["updateStrategy"],
         json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}})
     );
+    assert_eq!(set["minReadySeconds"], 5);
     let pod = pod(&base, "DaemonSet", "berth-agent");
     assert_eq!(pod["hostNetwork"], true);
     assert_eq!((&pod["hostPID"], &pod["hostIPC"]), (&Value::Null, &Value::Null));
@@ -85,7 +86,9 @@ fn the_controller_has_no_right_on_its_host() {
     let deployment = &the(&base, "Deployment", "berth-controller")["spec"];
     assert_eq!(deployment["replicas"], 2);
     let pod = pod(&base, "Deployment", "berth-controller");
-    assert_eq!((&pod["hostNetwork"], &pod["volumes"]), (&Value::Null, &Value::Null));
+    assert_eq!(pod["hostNetwork"], Value::Null);
+    let pools = json!([{"name": "pools", "configMap": {"name": "berth-pools", "optional": true}}]);
+    assert_eq!(pod["volumes"], pools);
     assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
     let allowed = &pod["containers"][0]["securityContext"];
     assert_eq!(allowed["capabilities"], json!({"drop": ["ALL"]}));
@@ -158,4 +161,33 @@ fn beside_kubernetes_nmstate_only_what_would_be_twice_is_left_out() {
     let set = the(&overlay, "DaemonSet", "berth-agent");
     assert_eq!(set["spec"]["template"]["spec"]["nodeSelector"]["nmstate.io/agent"], "berth");
     assert_eq!(set["spec"]["template"]["metadata"]["labels"]["component"], Value::Null);
+}
+
+/// OpenShift's word for what the agent asks for, and no more than that.
+#[test]
+fn on_openshift_agents_are_allowed_what_they_ask_for() {
+    let (base, overlay) = (kustomized("deploy/base"), kustomized("deploy/overlays/openshift"));
+    let found = differences(&base, &overlay);
+    let added =
+        ["+ RoleBinding berth-system/berth-controller-scc", "+ SecurityContextConstraints /berth-agent"];
+    assert_eq!(found, added);
+    let allowed = the(&overlay, "SecurityContextConstraints", "berth-agent");
+    assert_eq!(allowed["users"], json!(["system:serviceaccount:berth-system:berth-agent"]));
+    let pod = pod(&base, "DaemonSet", "berth-agent");
+    let asked = &pod["containers"][0]["securityContext"];
+    assert_eq!(allowed["allowedCapabilities"], asked["capabilities"]["add"]);
+    assert_eq!(allowed["requiredDropCapabilities"], asked["capabilities"]["drop"]);
+    for (may, asks) in [
+        ("allowHostNetwork", &pod["hostNetwork"]),
+        ("allowHostPID", &pod["hostPID"]),
+        ("allowHostIPC", &pod["hostIPC"]),
+        ("allowPrivilegedContainer", &asked["privileged"]),
+        ("allowPrivilegeEscalation", &asked["allowPrivilegeEscalation"]),
+        ("readOnlyRootFilesystem", &asked["readOnlyRootFilesystem"]),
+    ] {
+        assert_eq!(allowed[may], asks.as_bool().unwrap_or_default(), "{may}");
+    }
+    let volumes = pod["volumes"].as_array().expect("volumes");
+    assert!(volumes.iter().all(|volume| volume["hostPath"].is_object()), "{volumes:?}");
+    assert_eq!(allowed["volumes"], json!(["hostPath", "projected"]));
 }

@@ -1,6 +1,7 @@
 //! The cluster that all tests share, with Berth on it.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 pub(crate) const NODES: [Node; 3] = [Node(1), Node(2), Node(3)];
 
 /// The image that `deploy/base` names.
-const IMAGE: &str = "localhost/berth:0.1.0";
+pub(crate) const IMAGE: &str = "localhost/berth:0.1.0";
 
 /// The pools, with the card that each is for.
 pub(crate) const POOLS: [(&str, &str); 2] = [("traffic-1", "eth1"), ("traffic-2", "eth2")];
@@ -40,10 +41,8 @@ pub(crate) fn field() -> Pass {
 
 impl Field {
     fn start() -> Field {
-        let program = std::env::var_os("BERTH_STATIC").map(PathBuf::from);
-        let program = program.expect("BERTH_STATIC is a static berth; 'make test-cluster' builds one");
         let cluster = Cluster::start();
-        cluster.image(&program, IMAGE);
+        cluster.image(&program(), IMAGE);
         for node in NODES {
             cluster.boot(node);
         }
@@ -52,6 +51,21 @@ impl Field {
             field.wait_ready(node);
         }
         field
+    }
+
+    /// Another image, which every node has when this returns; what it is called. The program in it differs by a byte that nobody
+    /// reads.
+    pub(crate) fn next_image(&self) -> String {
+        let folder = self.cluster.folder().join("next");
+        fs::create_dir_all(&folder).expect("a folder");
+        let mut program = fs::read(program()).expect("a program");
+        program.push(b'\n');
+        let path = folder.join("berth");
+        fs::write(&path, program).expect("written");
+        let name = "localhost/berth:next";
+        let image = self.cluster.image(&path, name);
+        NODES.into_iter().for_each(|node| self.cluster.load(node, &image));
+        name.to_owned()
     }
 
     /// As `docs` tell an administrator to.
@@ -133,6 +147,13 @@ impl Field {
         }
     }
 
+    /// Gives an address of a pool to this node, when it asks. The next test's `field` takes the word back.
+    pub(crate) fn reserve(&self, pool: &str, node: Node, ip: &str) {
+        let mut seed = seeds().into_iter().find(|seed| seed["metadata"]["name"] == pool).expect("a pool");
+        seed["spec"]["reservations"] = json!([{"node": node.name(), "ip": ip}]);
+        self.cluster.kubectl_with(&["apply", "-f", "-"], &seed.to_string());
+    }
+
     /// The pods of a component (`agent`, `controller`), on one node or anywhere.
     pub(crate) fn pods(&self, component: &str, node: Option<Node>) -> Vec<Value> {
         let label = format!("--selector=app.kubernetes.io/component={component}");
@@ -181,6 +202,12 @@ impl Field {
         }
         Ok(held)
     }
+}
+
+/// What is in the image.
+fn program() -> PathBuf {
+    let program = std::env::var_os("BERTH_STATIC").map(PathBuf::from);
+    program.expect("BERTH_STATIC is a static berth; 'make test-cluster' builds one")
 }
 
 /// What an administrator installs.

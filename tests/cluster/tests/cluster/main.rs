@@ -5,8 +5,10 @@
 
 mod cut_off;
 mod field;
+mod files;
 mod install;
 mod kubelet;
+mod no_controller;
 mod nodes;
 mod tokens;
 mod uninstall;

@@ -1,8 +1,10 @@
 //! Nodes that come, go, and come back.
 
+use std::fs;
+
 use cluster_tests::Node;
 
-use crate::field::{NODES, POOLS, field};
+use crate::field::{Held, IMAGE, NODES, POOLS, field};
 
 #[test]
 #[ignore = "a cluster: make test-cluster"]
@@ -33,13 +35,89 @@ fn a_fourth_node_joins_dies_and_comes_back() {
     field.retire(fourth);
 }
 
+/// R27
 #[test]
 #[ignore = "a cluster: make test-cluster"]
 fn a_node_that_reboots_keeps_its_addresses() {
     let field = field();
     let before = field.wait_configured(&NODES);
-    field.cluster.power_cut(NODES[1]);
-    field.cluster.boot(NODES[1]);
+    field.cluster.power_cut(NODES[2]);
+    field.cluster.boot(NODES[2]);
     field.wait_rolled_out();
     assert_eq!(field.wait_configured(&NODES), before);
+}
+
+/// R27: with the unit on the host, the addresses are on their cards before the kubelet starts, and so before any container.
+#[test]
+#[ignore = "a cluster: make test-cluster"]
+fn with_the_unit_a_node_that_reboots_has_its_addresses_before_its_pods() {
+    let field = field();
+    let before = field.wait_configured(&NODES);
+    let node = NODES[1];
+    field.cluster.install_boot_unit(node, IMAGE);
+    field.cluster.power_cut(node);
+    field.cluster.boot(node);
+    let noted = field.cluster.before_kubelet(node);
+    for (pool, card) in POOLS {
+        let own = format!("{}/24", before[&(node.name(), pool.to_owned())]);
+        let line = noted.lines().find(|line| line.starts_with(&format!("{card}@")));
+        assert!(line.is_some_and(|line| line.split_whitespace().any(|word| word == own)), "{own}: {noted}");
+    }
+    // The head of a list that is empty.
+    let containers = noted.lines().skip_while(|line| !line.starts_with("TASK")).count();
+    assert_eq!(containers, 1, "{noted}");
+    // What came of it is in the host's log, for who looks there.
+    let log = fs::read_to_string(field.cluster.folder().join(format!("units-{}.log", node.name())));
+    let log = log.expect("a log");
+    assert!(
+        log.contains("node node02: policy static-ip (10.10.10.") && log.contains("): put back, in "),
+        "{log}"
+    );
+
+    // The agent finds its host as it left it: nothing is taken off, and nothing put on again.
+    let watch = field.cluster.watch_addresses(node);
+    field.wait_rolled_out();
+    assert_eq!(field.wait_configured(&NODES), before);
+    let seen: Vec<String> = watch.seen().into_iter().filter(|line| line.contains(" inet 10.10.1")).collect();
+    assert_eq!(seen, Vec::<String>::new());
+}
+
+/// A host that died, whose addresses a machine has that took its place. It is repaired, and comes back with a journal that says
+/// that they are its own.
+#[test]
+#[ignore = "a cluster: make test-cluster"]
+fn a_node_that_comes_back_when_another_has_its_addresses_gets_others() {
+    let field = field();
+    let (old, new) = (Node(4), Node(5));
+    field.cluster.boot(old);
+    field.wait_ready(old);
+    let was = field.wait_configured(&[old]);
+    let own = |held: &Held, node: Node, pool: &str| held[&(node.name(), pool.to_owned())].clone();
+    field.retire(old);
+    for (pool, _) in POOLS {
+        field.reserve(pool, new, &own(&was, old, pool));
+    }
+    field.cluster.boot(new);
+    field.wait_ready(new);
+    let taken = field.wait_configured(&[new]);
+    for (pool, _) in POOLS {
+        assert_eq!(own(&taken, new, pool), own(&was, old, pool));
+    }
+
+    field.cluster.boot(old);
+    let watch = field.cluster.watch_addresses(old);
+    field.wait_ready(old);
+    let after = field.wait_configured(&[NODES[0], NODES[1], NODES[2], new, old]);
+    for (pool, card) in POOLS {
+        assert_ne!(own(&after, old, pool), own(&was, old, pool));
+        assert_eq!(own(&after, new, pool), own(&was, old, pool));
+        assert_eq!(field.cluster.addresses(old, card), [format!("{}/24", own(&after, old, pool))]);
+    }
+    // Not even for a moment.
+    let seen = watch.seen();
+    let others = POOLS.map(|(pool, _)| format!(" inet {}/", own(&was, old, pool)));
+    let borne = |line: &&String| others.iter().any(|other| line.contains(other));
+    assert_eq!(seen.iter().find(borne), None, "{others:?}: {seen:#?}");
+    field.retire(old);
+    field.retire(new);
 }

@@ -73,8 +73,9 @@ fn a_pods_token_is_good_for_its_own_node_alone() {
     done.expect("its own may be written");
     assert_eq!(field.wait_configured(&NODES), held);
 
-    // What was said meanwhile has none of it.
-    for pod in [field.pods("agent", None), field.pods("controller", None)].concat() {
+    // What was said meanwhile has none of it. Pods of a node that is gone stay for a while, and have no log to be read.
+    let of = |node: Node| ["agent", "controller"].map(|component| field.pods(component, Some(node))).concat();
+    for pod in NODES.into_iter().flat_map(of) {
         let name = pod["metadata"]["name"].as_str().expect("a name");
         let log = field.cluster.kubectl(&["-n", "berth-system", "logs", name]);
         // A token's header, and a key's.

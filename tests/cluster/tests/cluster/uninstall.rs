@@ -3,7 +3,7 @@
 use crate::field::{Field, NODES, POOLS, base, field};
 
 /// All but the CRDs; twice, as people do who are not sure.
-fn remove(field: &Field) {
+pub(crate) fn remove(field: &Field) {
     let all = format!("{}/../remove", base());
     for _ in 0..2 {
         field.cluster.kubectl(&["delete", "-k", &all, "--ignore-not-found"]);

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use policy::claim::{
     self, Action, Asked, ClaimKey, Enactment, HostState, Inheritance, NodeSeen, Outcome, PolicyName,
-    RequestId, Seen,
+    RequestId, Seen, Stranger,
 };
 use policy::pool::Barred;
 
@@ -45,7 +45,7 @@ impl World {
             Action::Announce { .. } => {}
             Action::Journal { .. } => self.used_id(),
             Action::AddToNic { lease, .. } => match lease.ips.iter().find(|ip| self.wire.contains(*ip)) {
-                Some(ip) => outcome = Outcome::Taken { ip: *ip, mac: "stranger".to_owned() },
+                Some(ip) => outcome = Outcome::Taken { ip: *ip, by: Stranger::default() },
                 None => self.host_mut(host).nic.extend(&lease.ips),
             },
             Action::RemoveFromNic { ips } => self.host_mut(host).nic.retain(|ip| !ips.contains(ip)),

@@ -34,6 +34,12 @@ impl World {
             self.write_ledger(next);
             return true;
         }
+        if read.resets_are_done(ledger, config, self.now) {
+            let store = self.store_mut();
+            store.reset_policy = false;
+            store.reset_nodes.clear();
+            return true;
+        }
         let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
         if served.went_back {
             let hold = Some(Hold { until: self.now + QUARANTINE });
@@ -114,7 +120,8 @@ impl World {
         let restless =
             |own: &Enactment| !own.slots.values().filter_map(|slot| slot.request.as_ref()).all(served);
         let enactments = seen.enactments();
-        ledger.hold.is_some() || ledger.needs_rebuild() || enactments.filter(|own| restless(own)).count() > 1
+        let put_together = ledger.hold.is_some() || ledger.needs_rebuild() || seen.resets().next().is_some();
+        put_together || enactments.filter(|own| restless(own)).count() > 1
     }
 
     /// Takes a copy of everything, to act on later. Only copies that lead to something are worth keeping.
@@ -236,6 +243,9 @@ fn guarded(then: &Ledger, now: &Ledger, config: &Config) -> bool {
     Guard { sequence, ..then.guard() } == now.guard()
 }
 
+/// The one pool.
+static NAME: LazyLock<PoolName> = LazyLock::new(|| PoolName::from("pool"));
+
 /// What a controller read of a store, hosts in some order.
 struct Read<'a> {
     store: &'a Store,
@@ -286,17 +296,29 @@ impl<'a> Read<'a> {
             .collect()
     }
 
-    /// Hold and rebuild come before everything else.
+    /// Hold and rebuild come before everything else; then resets of a part.
     fn maintain(&self, ledger: &Ledger, config: &Config, now: Time) -> Option<Ledger> {
-        static NAME: LazyLock<PoolName> = LazyLock::new(|| PoolName::from("pool"));
         if ledger.hold.is_some() {
             return claim::reassert(ledger, &NAME, &config.pool, &self.facts(), now);
         }
         if !ledger.needs_rebuild() {
-            return None;
+            let mut resets = self.resets(ledger, config, now).flatten();
+            return resets.find(|next| next != ledger);
         }
         let rebuilt = claim::rebuild(ledger, &NAME, &config.pool, &self.facts(), now).ledger;
         Some(Ledger { reset: false, ..rebuilt })
+    }
+
+    /// What each reset that is asked for comes to; none, where it can't be done now.
+    fn resets(&self, ledger: &Ledger, config: &Config, now: Time) -> impl Iterator<Item = Option<Ledger>> {
+        let reset = move |scope| claim::reset(ledger, &NAME, &config.pool, &self.facts(), &scope, now);
+        self.store.resets().map(move |scope| reset(scope).map(|rebuilt| rebuilt.ledger))
+    }
+
+    /// Was something asked for, and is all of it as it should be?
+    fn resets_are_done(&self, ledger: &Ledger, config: &Config, now: Time) -> bool {
+        let asked = self.store.reset_policy || !self.store.reset_nodes.is_empty();
+        asked && self.resets(ledger, config, now).all(|next| next.as_ref() == Some(ledger))
     }
 
     fn tend(&self, ledger: &Ledger, config: &Config, now: Time) -> claim::Tended {

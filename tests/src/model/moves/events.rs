@@ -85,7 +85,10 @@ impl World {
             }
             Fault::Partition => std::mem::replace(&mut self.host_mut(target).reachable, false),
             Fault::NodeDeleted => self.store_mut().nodes.remove(&config.names[target]).is_some(),
-            Fault::PolicyDeleted => std::mem::replace(&mut self.store_mut().policy, false),
+            Fault::PolicyDeleted => {
+                self.store_mut().reset_policy = false;
+                std::mem::replace(&mut self.store_mut().policy, false)
+            }
             Fault::PoolDeleted => self.store_mut().pool.take().is_some(),
             Fault::Reset => {
                 let Some(ledger) = self.store.ledger().cloned() else {
@@ -94,7 +97,17 @@ impl World {
                 self.write_ledger(Ledger { reset: true, ..ledger });
                 true
             }
-            Fault::EnactmentDeleted => self.store_mut().enactments.remove(&config.names[target]).is_some(),
+            Fault::PolicyReset => {
+                self.store.policy && !std::mem::replace(&mut self.store_mut().reset_policy, true)
+            }
+            Fault::NodeReset => {
+                let name = &config.names[target];
+                self.store.enactment(name).is_some() && self.store_mut().reset_nodes.insert(name.clone())
+            }
+            Fault::EnactmentDeleted => {
+                let name = &config.names[target];
+                self.store_mut().remove_enactments(|own| own.node == *name)
+            }
             Fault::StoreRestored => self.restore(config),
             Fault::ApplyFails => {
                 self.host_mut(target).waits = config.policies.clone();

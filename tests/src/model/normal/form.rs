@@ -113,7 +113,7 @@ impl<'a> Form<'a> {
     }
 
     fn store(&mut self, store: &'a Store) {
-        self.byte(u8::from(store.policy));
+        self.bytes.extend([store.policy, store.reset_policy].map(u8::from));
         for host in self.order {
             let name = &self.config.names[*host];
             self.optional(store.nodes.get(name), |form, uid| form.name(uid.as_str()));
@@ -123,7 +123,8 @@ impl<'a> Form<'a> {
                 form.name(state.stamp.as_str());
                 form.ips(&state.shows);
             });
-            self.byte(u8::from(store.refresh.contains(name)));
+            let marks = [&store.refresh, &store.reset_nodes].map(|marked| marked.contains(name));
+            self.bytes.extend(marks.map(u8::from));
         }
         self.optional(store.ledger(), Self::ledger);
     }

@@ -8,6 +8,8 @@ fn event(teller: &str) -> Value {
     json!({"metadata": {"name": "e"}, "reportingInstance": teller})
 }
 
+const OWN_EVENTS: &str = "only Events of its own: reportingInstance and source.host node01, reportingComponent nmstate.io/berth-agent, source.component node01.nmstate-handler";
+
 #[test]
 fn a_host_writes_what_is_its_own() {
     let labelled = with(node(HOST), |node| node["metadata"]["labels"]["rack"] = "2".into());
@@ -19,7 +21,7 @@ fn a_host_writes_what_is_its_own() {
         update("nodes/status", node(HOST), node(HOST)),
         create("leases", lease("kube-node-lease", HOST)),
         update("leases", lease("kube-node-lease", HOST), lease("kube-node-lease", HOST)),
-        create("events", event("node02")),
+        create("events", event(HOST)),
         update("events", event(HOST), event(HOST)),
         update("events", source.clone(), source),
         create(ENACTMENTS, own()),
@@ -92,10 +94,9 @@ fn nodes_leases_and_events_of_others_are_refused() {
             "host node01 may create only Lease node01 in namespace kube-node-lease",
         ),
         (delete("leases", lease("kube-node-lease", HOST)), "host node01 may not delete leases"),
-        (
-            update("events", event("node02"), event(HOST)),
-            "host node01 may change only Events whose reportingInstance it is",
-        ),
+        (create("events", event("node02")), &format!("host node01 may create {OWN_EVENTS}")),
+        (create("events", event("")), &format!("host node01 may create {OWN_EVENTS}")),
+        (update("events", event("node02"), event(HOST)), &format!("host node01 may change {OWN_EVENTS}")),
         (delete("events", event(HOST)), "host node01 may not delete events"),
         (create("namespaces", node("x")), "host node01 may not create namespaces"),
     ]);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::super::fixtures::{NOW, asked, node_uid};
+use super::super::fixtures::{NOW, asked, node_uid, stranger};
 use crate::claim::*;
 use crate::pool::{Barred, Pool};
 
@@ -122,7 +122,7 @@ impl Site {
             Action::Journal { .. } | Action::Announce { .. } => {}
             Action::AddToNic { lease, .. } => {
                 if let Some(ip) = lease.ips.iter().find(|ip| self.wire.contains(ip)) {
-                    return Outcome::Taken { ip: *ip, mac: "02:09".to_owned() };
+                    return Outcome::Taken { ip: *ip, by: stranger() };
                 }
                 self.nic.extend(&lease.ips);
             }

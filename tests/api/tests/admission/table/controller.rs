@@ -24,7 +24,11 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
     let rebuilds = put(&["status"], json!({"rebuiltFor": "any", "sequence": 1_000_000}));
     let spec = || put(&["spec", "quarantine"], "1m".into());
     let labels = put(&["metadata", "labels"], json!({"x": "y"}));
+    let mut listed = pool("own");
+    listed["metadata"]["labels"] = json!({"nmstate.io/from-configuration": "true"});
+    let unmarks = put(&["metadata", "annotations"], json!({}));
     let rows = vec![
+        passes("a controller has reset a policy's part", POLICIES, Some(policy("own")), Act::Patch(unmarks)),
         passes("a controller keeps a pool", POOLS, old(), Act::Patch(keeps)),
         passes("a controller marks a pool", POOLS, old(), Act::Patch(marks)),
         passes("a controller rebuilds a ledger", POOLS, old(), Act::PatchStatus(rebuilds)),
@@ -74,8 +78,8 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
             None,
             Act::Create(pool("own")),
             not("create nodeippools"),
-        )
-        .by(both),
+        ),
+        passes("a controller makes a pool of its configuration", POOLS, None, Act::Create(listed)),
         refused("a controller deletes a pool", POOLS, old(), Act::Delete, not("delete nodeippools")).by(both),
         refused(
             "a controller changes a policy",
@@ -83,8 +87,7 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
             Some(policy("own")),
             Act::Patch(put(&["spec", "maxUnavailable"], 1.into())),
             not("change the spec of nodenetworkconfigurationpolicies"),
-        )
-        .by(both),
+        ),
         refused(
             "a controller deletes a policy",
             POLICIES,

@@ -52,7 +52,41 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
     rows.extend(a_controllers(uids));
     rows.extend(stopped(uids));
     rows.extend(ranges(uids));
+    rows.extend(what_nobody_gets(uids));
     rows
+}
+
+/// In a range, and given to nobody.
+fn what_nobody_gets(uids: &Uids) -> Vec<Row> {
+    let row = |name, field: &'static str, value: Value, told: &str| {
+        let old = with(pool(uids), |pool| pool["spec"]["range"][field] = value);
+        let act = Act::PatchStatus(claim(uids, "10.0.0.5", 4, |_| {}));
+        refused(name, POOLS, Some(old), act, format!("10.0.0.5 {told}"))
+    };
+    let excludes = "is given to nobody: range default excludes it";
+    let ends = with(pool(uids), |pool| {
+        pool["spec"]["range"] = json!({"cidr": "10.0.0.0/23", "skipOctetEnds": true});
+        pool["status"]["capacity"] = 508.into();
+    });
+    let end = Act::PatchStatus(claim(uids, "10.0.0.255", 254, |_| {}));
+    let told = "10.0.0.255 is given to nobody: range default skips octet ends";
+    let dual = with(pool(uids), |pool| {
+        pool["spec"] = json!({"ranges": [{"name": "both", "ipv4": {"cidr": "10.0.0.0/24"},
+            "ipv6": {"cidr": "fd00::/120", "gateway": "FD00::7"}}]});
+        pool["status"].as_object_mut().expect("a status").shift_remove("allocated-offsets");
+    });
+    let six = entry(HOST, &uids.node01, 8);
+    let gateway = Act::PatchStatus(change(move |pool| {
+        pool["status"]["sequence"] = 8.into();
+        pool["status"]["allocations"]["fd00::7"] = six.clone();
+    }));
+    vec![
+        row("claims the gateway", "gateway", json!("10.0.0.5"), "is the gateway of range default"),
+        row("claims what is excluded", "exclude", json!(["10.0.0.5"]), excludes),
+        row("claims of a network that is excluded", "exclude", json!(["10.0.0.4/30"]), excludes),
+        refused("claims the end of an octet", POOLS, Some(ends), end, told),
+        refused("claims an IPv6 gateway", POOLS, Some(dual), gateway, "fd00::7 is the gateway of range both"),
+    ]
 }
 
 fn own(uids: &Uids) -> Vec<Row> {
@@ -92,6 +126,8 @@ fn own(uids: &Uids) -> Vec<Row> {
                 entry["state"] = "Quarantined".into();
                 entry["until"] = "2026-01-01T00:05:00Z".into();
                 entry["reason"] = "IPCollision".into();
+                entry["mac"] = "52:54:00:00:00:01".into();
+                entry["interface"] = "eth1".into();
             })),
         ),
         // Rule 7.
@@ -231,6 +267,18 @@ fn a_controllers(uids: &Uids) -> Vec<Row> {
             told("rebuiltFor"),
         ),
         claims(uids, "holds a pool back", move |status| status["hold"] = hold.clone(), told("hold")),
+        claims(uids, "says that a pool is larger", |status| status["capacity"] = 11.into(), told("capacity")),
+        claims(uids, "says that a pool is smaller", |status| status["capacity"] = 9.into(), told("capacity")),
+        claims(
+            uids,
+            "says no more how large a pool is",
+            |status| {
+                for field in ["capacity", "available"] {
+                    status.as_object_mut().expect("a status").shift_remove(field);
+                }
+            },
+            told("capacity"),
+        ),
         claims(uids, "takes conditions away", |status| status["conditions"] = json!([]), told("conditions")),
         claims(
             uids,

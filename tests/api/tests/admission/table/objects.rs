@@ -221,20 +221,46 @@ fn events() -> Vec<Row> {
         with(event("told", HOST), |event| {
             event["reportingInstance"] = teller.into();
             event["reportingComponent"] = "nmstate.io/berth-agent".into();
-            event["source"]["host"] = teller.into();
+            event["source"] = json!({"host": teller, "component": format!("{teller}.nmstate-handler")});
+        })
+    };
+    let without = |field: &str| {
+        with(told_by(HOST), |event| drop(event.as_object_mut().expect("an Event").shift_remove(field)))
+    };
+    let nobody = with(without("source"), |event| event["reportingInstance"] = "".into());
+    let put = |part: &'static str, field: &'static str, value: &'static str| {
+        with(told_by(HOST), |event| match part {
+            "" => event[field] = value.into(),
+            part => event[part][field] = value.into(),
         })
     };
     let again = || change(|event| event["count"] = 2.into());
-    let of_others = "host node01 may change only Events whose reportingInstance it is";
+    let own = "only Events of its own: reportingInstance and source.host node01, reportingComponent nmstate.io/berth-agent, source.component node01.nmstate-handler";
+    let (created, changed) =
+        (format!("host node01 may create {own}"), format!("host node01 may change {own}"));
+    let forges = |name, event| refused(name, EVENTS, None, Act::Create(event), created.as_str());
+    let renames = change(|event| event["reportingInstance"] = "node02".into());
     vec![
         passes("tells something", EVENTS, None, Act::Create(told_by(HOST))),
+        passes("tells by the old fields alone", EVENTS, None, Act::Create(without("reportingInstance"))),
+        passes("tells by the new fields alone", EVENTS, None, Act::Create(without("source"))),
+        forges("tells something in another's name", told_by("node02")),
+        forges("tells something in nobody's name", nobody),
+        forges("tells something as of another's host", put("source", "host", "node02")),
+        forges("tells something as another instance", put("", "reportingInstance", "node02")),
+        forges("tells something as another's handler", put("source", "component", "node02.nmstate-handler")),
+        forges(
+            "tells something as a controller",
+            put("", "reportingComponent", "nmstate.io/berth-controller"),
+        ),
+        refused("calls what it told another's", EVENTS, Some(told_by(HOST)), Act::Patch(renames), &changed),
         passes("tells it again", EVENTS, Some(told_by(HOST)), Act::Patch(again())),
         refused(
             "tells again what another told",
             EVENTS,
             Some(told_by("node02")),
             Act::Patch(again()),
-            of_others,
+            &changed,
         ),
         refused(
             "takes back what it told",

@@ -2,51 +2,69 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
+use std::path::PathBuf;
 
+use agent::netlink::Netlink;
+use agent::netns::Namespace;
 use crds::names::enactment_name;
-use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
+use crds::{
+    NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
+    NodeNetworkState,
+};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
+use policy::state::AddressProtocol;
 use serde_json::{Value, json};
-
-use super::ground::Machine;
 
 pub(crate) type Objects = BTreeMap<String, Value>;
 
+/// Where a host is: its cards, and its disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) netns: String,
+    pub(crate) state_dir: PathBuf,
+}
+
+/// The hosts that there are, by the names of their Nodes.
+pub(crate) type Places = BTreeMap<String, Place>;
+
 pub(crate) struct World {
     pub(crate) pools: Objects,
+    pub(crate) slices: Objects,
     pub(crate) policies: Objects,
     pub(crate) enactments: Objects,
     pub(crate) states: Objects,
     pub(crate) nodes: Objects,
     /// By host: what its journal says.
     pub(crate) journals: Objects,
-    /// By host: the IPv4 addresses of its cards.
+    /// By host: the addresses of its cards, of both families; link-local ones are every card's.
     pub(crate) kernels: BTreeMap<String, BTreeSet<String>>,
+    /// Those of them that have Berth's mark.
+    pub(crate) marked: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl World {
-    pub(crate) async fn see(
-        client: &Client,
-        machines: &BTreeMap<String, Machine>,
-        folder: &Path,
-    ) -> Result<Self, kube::Error> {
-        let journal = |host: &String| {
-            let text = std::fs::read_to_string(folder.join(format!("state-{host}/journal.json")));
-            serde_json::from_str(&text.unwrap_or_default()).unwrap_or_default()
-        };
-        let kernel = |machine: &Machine| machine.all_addresses().into_iter().map(|(_, ip)| ip).collect();
-        Ok(Self {
+    pub(crate) async fn see(client: &Client, places: &Places) -> Result<Self, kube::Error> {
+        let mut world = Self {
             pools: list::<NodeIPPool>(client).await?,
+            slices: list::<NodeIPSlice>(client).await?,
             policies: list::<NodeNetworkConfigurationPolicy>(client).await?,
             enactments: list::<NodeNetworkConfigurationEnactment>(client).await?,
             states: list::<NodeNetworkState>(client).await?,
             nodes: list::<Node>(client).await?,
-            journals: machines.keys().map(|host| (host.clone(), journal(host))).collect(),
-            kernels: machines.iter().map(|(host, machine)| (host.clone(), kernel(machine))).collect(),
-        })
+            journals: Objects::new(),
+            kernels: BTreeMap::new(),
+            marked: BTreeMap::new(),
+        };
+        for (host, place) in places {
+            let text = std::fs::read_to_string(place.state_dir.join("journal.json")).unwrap_or_default();
+            world.journals.insert(host.clone(), serde_json::from_str(&text).unwrap_or_default());
+            let (all, marked) = addresses(&place.netns);
+            world.kernels.insert(host.clone(), all);
+            world.marked.insert(host.clone(), marked);
+        }
+        Ok(world)
     }
 
     pub(crate) fn enactment(&self, host: &str, policy: &str) -> &Value {
@@ -64,10 +82,12 @@ impl World {
                 .is_some_and(|all| all.iter().any(|one| one["type"] == condition && one["status"] == "True"))
     }
 
-    /// The entries of a pool.
+    /// The entries of a pool, and of its slices.
     pub(crate) fn allocations(&self, pool: &str) -> Objects {
-        let entries = self.pools.get(pool).and_then(|pool| pool["status"]["allocations"].as_object());
-        entries.into_iter().flatten().map(|(ip, entry)| (ip.clone(), entry.clone())).collect()
+        let slices = self.slices.values().filter(|slice| slice["spec"]["pool"] == pool);
+        let ledgers = self.pools.get(pool).into_iter().chain(slices);
+        let entries = ledgers.filter_map(|ledger| ledger["status"]["allocations"].as_object());
+        entries.flatten().map(|(ip, entry)| (ip.clone(), entry.clone())).collect()
     }
 
     /// The address that a host has of a pool, by the ledger.
@@ -89,12 +109,30 @@ impl fmt::Display for World {
             objects.iter().map(|(name, one)| (name.clone(), one["status"].clone())).collect()
         };
         let all = json!({
-            "pools": status(&self.pools), "policies": self.policies.keys().collect::<Vec<_>>(),
+            "pools": status(&self.pools), "slices": self.slices, "policies": self.policies.keys().collect::<Vec<_>>(),
             "enactments": status(&self.enactments), "nodes": self.nodes.keys().collect::<Vec<_>>(),
             "journals": self.journals, "kernels": self.kernels,
         });
         write!(f, "{all:#}")
     }
+}
+
+/// Those of the cards in a namespace, and those of them that have Berth's mark. (iproute2 shows it since 6.2.)
+fn addresses(netns: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let namespace: Namespace = netns.parse().expect("a name");
+    let seen = namespace.inside(|| Netlink::open().expect("netlink").observe().expect("a state"));
+    let (mut all, mut marked) = (BTreeSet::new(), BTreeSet::new());
+    let links = seen.expect("inside").state.links;
+    for link in links.values().filter(|link| link.name.as_str() != "lo") {
+        let addresses = link.ipv4.addresses.iter().chain(&link.ipv6.addresses);
+        for address in addresses.filter(|address| !address.is_kernel_link_local()) {
+            if address.protocol == Some(AddressProtocol::BERTH) {
+                marked.insert(address.ip.to_string());
+            }
+            all.insert(address.ip.to_string());
+        }
+    }
+    (all, marked)
 }
 
 async fn list<K>(client: &Client) -> Result<Objects, kube::Error>

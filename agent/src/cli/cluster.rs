@@ -1,0 +1,240 @@
+//! What the API says, read once for a person who asks: pools with their ledgers, Nodes, and the way to say that something is
+//! not there.
+//!
+//! Used by the verbs about pools, policies and nodes. Reads alone; whoever writes guards it by what was read here. An object
+//! that can't be read is named and left out, never taken for an empty one. Cost: a list of each kind that is asked for.
+
+mod nearest;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use crds::{NodeIPPool, NodeIPSlice};
+use ipnet::IpNet;
+use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Api, ListParams};
+use kube::core::ClusterResourceScope;
+use kube::{Client, Resource, ResourceExt};
+use policy::claim::{Ledger, Time};
+use policy::pool::{Barred, Pool};
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use super::client::Reach;
+use super::{output, terminal};
+use crate::api::error::{Trouble, optional, trouble, words};
+use crate::api::list;
+use crate::controller::reading::Reading;
+use crate::ledger::claims::timestamp;
+use crate::records;
+
+/// Nothing has that name.
+#[derive(Debug, Error)]
+#[error("there is no {kind} {name:?}{}", nearest::hint(.name, .known))]
+pub(super) struct NoSuch {
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) known: Vec<String>,
+}
+
+pub(super) struct Cluster {
+    pub(super) client: Client,
+}
+
+impl Cluster {
+    pub(super) async fn reach(reach: &Reach) -> anyhow::Result<Self> {
+        Ok(Self { client: reach.client().await? })
+    }
+
+    /// All of a kind.
+    pub(super) async fn list<K>(&self) -> anyhow::Result<Vec<K>>
+    where
+        K: Resource<Scope = ClusterResourceScope> + Clone + DeserializeOwned + Debug,
+        K::DynamicType: Default,
+    {
+        let kind = K::kind(&K::DynamicType::default()).into_owned();
+        let (api, all): (Api<K>, _) = (Api::all(self.client.clone()), ListParams::default());
+        let read = terminal::patiently(&format!("reading {kind}s"), list::all(&api, &all)).await;
+        read.map(|(found, _)| found).map_err(|error| told(&format!("{kind}s can't be read"), &error))
+    }
+
+    /// One of a kind, or nothing.
+    pub(super) async fn get<K>(&self, name: &str) -> anyhow::Result<Option<K>>
+    where
+        K: Resource<Scope = ClusterResourceScope> + Clone + DeserializeOwned + Debug,
+        K::DynamicType: Default,
+    {
+        let kind = K::kind(&K::DynamicType::default()).into_owned();
+        let api: Api<K> = Api::all(self.client.clone());
+        let read = terminal::patiently(&format!("reading {kind} {name}"), api.get(name)).await;
+        optional(read).map_err(|error| told(&format!("{kind} {name} can't be read"), &error))
+    }
+
+    /// Every pool with its ledger and slices.
+    pub(super) async fn pools(&self) -> anyhow::Result<PoolsSeen> {
+        let slices = self.list::<NodeIPSlice>().await?;
+        Ok(PoolsSeen::of(self.list::<NodeIPPool>().await?, &slices))
+    }
+
+    /// Nodes, enactments and states, read now: later than whatever was read before.
+    pub(super) async fn facts(&self) -> anyhow::Result<Reading> {
+        let reading = Reading::fresh(&self.client, Default::default());
+        let read = terminal::patiently("reading Nodes, enactments and states", reading).await;
+        read.map_err(|error| told("Nodes, enactments and states can't be read", &error))
+    }
+
+    /// Events, in the order of time; all, or those about one object.
+    pub(super) async fn events(&self, about: Option<(&str, &str)>) -> anyhow::Result<Vec<Event>> {
+        let api: Api<Event> = Api::all(self.client.clone());
+        let mut select = ListParams::default();
+        if let Some((kind, name)) = about {
+            select = select.fields(&format!("involvedObject.kind={kind},involvedObject.name={name}"));
+        }
+        let read = terminal::patiently("reading Events", list::all(&api, &select)).await;
+        read.map(|(found, _)| found).map_err(|error| told("Events can't be read", &error))
+    }
+}
+
+/// An answer of the API that is none, in words for a person.
+pub(super) fn told(what: &str, error: &kube::Error) -> anyhow::Error {
+    let words = words(error);
+    match trouble(error) {
+        Trouble::NotFound => anyhow!(
+            "{what}: the API has no such kind; install the definitions with 'berth crds | kubectl apply -f -'\n{words}"
+        ),
+        Trouble::Away => anyhow!("{what}: the API can't be reached\n{words}"),
+        _ => anyhow!("{what}\n{words}"),
+    }
+}
+
+/// A pool as the API has it.
+pub(super) struct PoolSeen {
+    pub(super) object: Arc<NodeIPPool>,
+    pub(super) pool: Pool,
+    /// With the entries of its slices.
+    pub(super) ledger: Ledger,
+    /// Each block of a sliced pool, its object, and whose it is.
+    pub(super) slices: Vec<SliceSeen>,
+}
+
+pub(super) struct SliceSeen {
+    pub(super) name: String,
+    pub(super) cidr: IpNet,
+    pub(super) node: String,
+}
+
+/// Pools by name.
+#[derive(Default)]
+pub(super) struct PoolsSeen {
+    seen: BTreeMap<String, PoolSeen>,
+    /// Those that can't be read, and why.
+    unreadable: BTreeMap<String, String>,
+}
+
+impl PoolsSeen {
+    fn of(pools: Vec<NodeIPPool>, slices: &[NodeIPSlice]) -> Self {
+        let mut all = Self::default();
+        for object in pools {
+            all.add(object, slices);
+        }
+        all
+    }
+
+    fn add(&mut self, object: NodeIPPool, slices: &[NodeIPSlice]) {
+        let name = object.name_any();
+        let read = records::pool::meaning(&object).map_err(|why| why.to_string()).and_then(|pool| {
+            let ledger = records::pool::read(&object, &pool).map_err(|why| why.to_string())?;
+            Ok((pool, ledger))
+        });
+        let (pool, mut ledger) = match read {
+            Ok(read) => read,
+            Err(why) => return drop(self.unreadable.insert(name, why)),
+        };
+        let mut own = Vec::new();
+        for slice in slices.iter().filter(|slice| slice.spec.pool == name) {
+            match (records::pool::read_slice(slice), slice.spec.cidr.parse::<IpNet>()) {
+                (Ok(part), Ok(cidr)) => {
+                    ledger.allocations.extend(part.allocations);
+                    own.push(SliceSeen { name: slice.name_any(), cidr, node: slice.spec.node.clone() });
+                }
+                (Err(why), _) => output::warn(&format!("NodeIPSlice {}", slice.name_any()), why),
+                (_, Err(why)) => output::warn(&format!("NodeIPSlice {}", slice.name_any()), why),
+            }
+        }
+        self.seen.insert(name, PoolSeen { object: Arc::new(object), pool, ledger, slices: own });
+    }
+
+    /// A pool as it would be once it is created: empty, and giving.
+    pub(super) fn add_new(&mut self, object: NodeIPPool) -> anyhow::Result<()> {
+        let (name, pool) = (object.name_any(), records::pool::meaning(&object)?);
+        let mut ledger = Ledger::new(name.as_str().into());
+        ledger.rebuilt_for = Some(ledger.pool.clone());
+        let slices = Vec::new();
+        self.seen.insert(name, PoolSeen { object: Arc::new(object), pool, ledger, slices });
+        Ok(())
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&String, &PoolSeen)> {
+        self.seen.iter()
+    }
+
+    /// Says which pools can't be read.
+    pub(super) fn warn(&self) {
+        for (name, why) in &self.unreadable {
+            output::warn(&format!("NodeIPPool {name}"), why);
+        }
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.seen.keys().chain(self.unreadable.keys()).cloned().collect()
+    }
+
+    pub(super) fn get(&self, name: &str) -> anyhow::Result<&PoolSeen> {
+        self.seen.get(name).ok_or_else(|| self.missing(name))
+    }
+
+    fn missing(&self, name: &str) -> anyhow::Error {
+        match self.unreadable.get(name) {
+            Some(why) => anyhow!("pool {name} can't be read\n{why}"),
+            None => NoSuch { kind: "pool", name: name.to_owned(), known: self.names() }.into(),
+        }
+    }
+
+    /// These, or all.
+    pub(super) fn chosen<'a>(&'a self, names: &[String]) -> anyhow::Result<Vec<(&'a String, &'a PoolSeen)>> {
+        if names.is_empty() {
+            self.warn();
+            return Ok(self.iter().collect());
+        }
+        names.iter().map(|name| self.seen.get_key_value(name).ok_or_else(|| self.missing(name))).collect()
+    }
+
+    /// What this pool never gives because it belongs to others too.
+    pub(super) fn barred_for(&self, name: &str) -> Barred {
+        let mut barred = Barred::default();
+        self.iter().filter(|(other, _)| *other != name).for_each(|(_, other)| barred.pool(&other.pool));
+        barred
+    }
+}
+
+/// A time for people; nothing for one that nobody noted.
+pub(super) fn time(at: Time) -> Option<Timestamp> {
+    timestamp(at).filter(|_| at > 0)
+}
+
+/// How long ago, as kubectl has it.
+pub(super) fn age(at: Time, now: Time) -> String {
+    if at == 0 {
+        return "-".to_owned();
+    }
+    let seconds = now.saturating_sub(at);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}

@@ -1,0 +1,162 @@
+//! What the controller does about slices: it frees those of Nodes that are gone, and keeps in a sliced pool's own ledger what
+//! is held without one. It never gives: nodes serve themselves.
+//!
+//! Taking reads everything afresh, after the slices that guard the writes. Cost: nothing where nothing is to be done; three
+//! lists and one write per slice where something is taken, two to free one; the counts at most once a second.
+
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use crds::NodeIPPoolStatus;
+use crds::names::annotation::CONFIRM_RELEASE;
+use kube::ResourceExt;
+use policy::claim::{self, NodeSlice, PoolName, SlicesTended, Time};
+
+use super::known::{Index, Work};
+use super::pools::{Look, Step};
+use super::reading::Reading;
+use super::{AGAIN, Lead, told};
+use crate::api::slices::{self, Written};
+use crate::clock::now;
+use crate::fault;
+use crate::telemetry::say;
+
+/// The counts of a sliced pool follow its slices no more often than so: in a crowd every claim changes them.
+const COUNTS: Duration = Duration::from_secs(1);
+/// Where there is no pool that says otherwise.
+const QUARANTINE: Time = 300;
+
+impl Index {
+    pub(super) fn slices_of(&self, pool: &PoolName) -> Vec<NodeSlice> {
+        let known = self.slices.get(pool).into_iter().flat_map(|slices| slices.values());
+        known.map(|known| known.slice.clone()).collect()
+    }
+}
+
+impl Lead {
+    /// What is held without a slice stands in the pool's own ledger.
+    pub(super) async fn gather(&self, look: &Look) -> Result<Step, kube::Error> {
+        let known = Reading::known_whole(&self.known.index());
+        let gathered = |reading: &Reading| {
+            claim::gather(
+                &look.ledger,
+                &look.name,
+                &look.known.pool,
+                &look.slices,
+                &reading.facts(None),
+                look.now,
+            )
+        };
+        if gathered(&known).is_none() {
+            return Ok(Step::On);
+        }
+        let Some(reading) = self.reading(look).await? else { return Ok(Step::On) };
+        match gathered(&reading) {
+            Some(next) => self.write(look, &next).await,
+            None => Ok(Step::On),
+        }
+    }
+
+    /// Slices of Nodes that are gone are set aside, and later freed (rule 4); also of a pool that is gone.
+    pub(super) async fn tend_slices(&self, name: &PoolName, look: Option<&Look>) -> Result<(), kube::Error> {
+        let (all, known) = {
+            let index = self.known.index();
+            (index.slices_of(name), Reading::known_whole(&index))
+        };
+        if all.is_empty() {
+            return Ok(());
+        }
+        let quarantine = look.map_or(QUARANTINE, |look| look.known.pool.quarantine());
+        let annotated = look.and_then(|look| look.known.object.annotations().get(CONFIRM_RELEASE));
+        let confirmed = annotated.and_then(|count| count.parse().ok());
+        let at = now();
+        let tend = |reading: &Reading| {
+            claim::tend_slices(&all, look.map(|look| &look.ledger), &reading.facts(confirmed), quarantine, at)
+        };
+        let worth_it = tend(&known);
+        if let Some(look) = look {
+            told::braked(&self.events, &look.known.object, worth_it.braked);
+        }
+        if let Some(until) = worth_it.until {
+            let wait = Duration::from_secs(until.saturating_sub(at).max(1));
+            self.known.put_off(Work::of_pool(name.clone()), wait);
+        }
+        if worth_it.ledgers.is_empty() && worth_it.free.is_empty() {
+            return Ok(());
+        }
+        let witnessed = self.known.index().witnessed.clone();
+        let reading = Reading::fresh(&self.client, witnessed).await?;
+        for what in &reading.unreadable {
+            say(&format!("pool {name}: no slice is taken: {what}"));
+        }
+        if !reading.unreadable.is_empty() {
+            return Ok(());
+        }
+        self.take(name, look, &tend(&reading)).await
+    }
+
+    async fn take(
+        &self,
+        name: &PoolName,
+        look: Option<&Look>,
+        tended: &SlicesTended,
+    ) -> Result<(), kube::Error> {
+        let object = |slice: &str| {
+            let index = self.known.index();
+            index.slices.get(name).and_then(|slices| slices.get(slice)).map(|known| known.object.clone())
+        };
+        let mut overtaken = false;
+        for (slice, next) in &tended.ledgers {
+            let Some(object) = object(slice) else { continue };
+            match slices::write(&self.client, &object, next).await? {
+                Written::Done(now) => {
+                    fault::point("slice-set-aside");
+                    self.known.slice(&crate::api::Change::Put((*now).into()));
+                }
+                Written::Overtaken => overtaken = true,
+                Written::Refused(why) => say(&format!("slice {slice}: its ledger is refused: {why}")),
+            }
+        }
+        for slice in &tended.free {
+            let Some(object) = object(slice) else { continue };
+            if slices::give_back(&self.client, &object).await? {
+                self.known.slice(&crate::api::Change::Gone(object));
+            } else {
+                overtaken = true;
+            }
+        }
+        if let Some(look) = look.filter(|_| !overtaken) {
+            told::slices(&self.events, &look.known.object, tended);
+        }
+        // What was written is looked at again when the watch tells of it; what was not, soon.
+        if overtaken {
+            self.known.put_off(Work::of_pool(name.clone()), AGAIN);
+        }
+        Ok(())
+    }
+
+    /// Whether a change of mere counts is put off.
+    pub(super) fn counts_wait(
+        &self,
+        look: &Look,
+        says: &NodeIPPoolStatus,
+        before: &NodeIPPoolStatus,
+    ) -> bool {
+        let counts_only = says.conditions == before.conditions && says.drained == before.drained;
+        if !look.known.pool.is_sliced() || !counts_only {
+            return false;
+        }
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let waits = counted.get(&look.name).map(|at| at.elapsed()).filter(|since| *since < COUNTS);
+        match waits {
+            Some(since) => {
+                self.known.put_off(Work::of_pool(look.name.clone()), COUNTS - since);
+                true
+            }
+            None => {
+                counted.insert(look.name.clone(), Instant::now());
+                false
+            }
+        }
+    }
+}

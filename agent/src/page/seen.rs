@@ -1,0 +1,219 @@
+//! What the page shows, kept current by watches for as long as somebody looks.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+use policy::claim::Entry;
+use policy::pool::{Barred, Pool};
+use tokio::sync::watch;
+
+use super::history::History;
+use crate::api::{Change, Link, Watched};
+use crate::clock::now;
+use crate::records;
+
+/// How long watches go on after the last look: a page that is loaded again finds them.
+const LINGER: Duration = Duration::from_secs(60);
+/// How long a first look may wait for everything to be read.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is seen, and when somebody last looked.
+type Looked = Option<(Arc<Seen>, Instant)>;
+
+/// What is seen, if somebody looks.
+pub(super) struct Sight {
+    client: Client,
+    seen: Arc<Mutex<Looked>>,
+}
+
+impl Sight {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, seen: Arc::default() }
+    }
+
+    /// Everything, read once at least; or why not.
+    pub(super) async fn look(&self) -> Result<Arc<Seen>, String> {
+        let seen = self.begin();
+        match tokio::time::timeout(PATIENCE, seen.started()).await {
+            Ok(()) => Ok(seen),
+            Err(_) => Err(format!("not everything could be read yet: {}", seen.lost())),
+        }
+    }
+
+    fn begin(&self) -> Arc<Seen> {
+        let mut kept = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = kept.take().map_or_else(
+            || {
+                let seen = Seen::start(&self.client);
+                tokio::spawn(end_unseen(self.seen.clone()));
+                seen
+            },
+            |(seen, _)| seen,
+        );
+        *kept = Some((seen.clone(), Instant::now()));
+        seen
+    }
+}
+
+/// Ends the watches once nobody has looked for a while.
+async fn end_unseen(seen: Arc<Mutex<Looked>>) {
+    loop {
+        tokio::time::sleep(LINGER / 4).await;
+        let mut kept = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *kept {
+            // Somebody listens.
+            Some((seen, at)) if Arc::strong_count(seen) > 1 => *at = Instant::now(),
+            Some((_, at)) if at.elapsed() < LINGER => {}
+            _ => {
+                *kept = None;
+                return;
+            }
+        }
+    }
+}
+
+/// A pool with everything that is in its ledger, or in its slices'.
+pub(super) struct PoolSeen {
+    pub(super) object: Arc<NodeIPPool>,
+    /// Nothing, where this version can't read its spec.
+    pub(super) pool: Option<Pool>,
+    pub(super) entries: BTreeMap<IpAddr, Entry>,
+}
+
+#[derive(Default)]
+struct Index {
+    pools: BTreeMap<String, Arc<PoolSeen>>,
+    slices: BTreeMap<String, Arc<NodeIPSlice>>,
+    history: History,
+}
+
+pub(super) struct Seen {
+    index: Arc<Mutex<Index>>,
+    changes: watch::Sender<u64>,
+    pools: Watched<NodeIPPool>,
+    slices: Watched<NodeIPSlice>,
+    policies: Watched<NodeNetworkConfigurationPolicy>,
+    enactments: Watched<NodeNetworkConfigurationEnactment>,
+}
+
+impl Seen {
+    fn start(client: &Client) -> Arc<Self> {
+        let (changes, _) = watch::channel(0);
+        let index: Arc<Mutex<Index>> = Arc::default();
+        let all = ListParams::default;
+        let tick = |changes: &watch::Sender<u64>| changes.send_modify(|count| *count += 1);
+        let of_pools = (index.clone(), changes.clone());
+        let of_slices = (index.clone(), changes.clone());
+        let (of_policies, of_enactments) = (changes.clone(), changes.clone());
+        Arc::new(Self {
+            pools: Watched::start(Api::all(client.clone()), all(), move |change| {
+                lock(&of_pools.0).pool(&change);
+                tick(&of_pools.1);
+            }),
+            slices: Watched::start(Api::all(client.clone()), all(), move |change| {
+                lock(&of_slices.0).slice(&change);
+                tick(&of_slices.1);
+            }),
+            policies: Watched::start(Api::all(client.clone()), all(), move |_| tick(&of_policies)),
+            enactments: Watched::start(Api::all(client.clone()), all(), move |_| tick(&of_enactments)),
+            index,
+            changes,
+        })
+    }
+
+    /// Slices are not waited for: where a controller has no right to read them, there are none that matter.
+    async fn started(&self) {
+        self.pools.started().await;
+        self.policies.started().await;
+        self.enactments.started().await;
+    }
+
+    /// Why something isn't read, or no longer current.
+    pub(super) fn lost(&self) -> String {
+        let links = [self.pools.link(), self.policies.link(), self.enactments.link(), self.slices.link()];
+        let lost = links.into_iter().find_map(|link| match link {
+            Link::Lost(why) => Some(why),
+            Link::Starting | Link::Current => None,
+        });
+        lost.unwrap_or_default()
+    }
+
+    /// Counts up whenever something is other than it was.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    pub(super) fn pools(&self) -> BTreeMap<String, Arc<PoolSeen>> {
+        lock(&self.index).pools.clone()
+    }
+
+    pub(super) fn pool(&self, name: &str) -> Option<Arc<PoolSeen>> {
+        lock(&self.index).pools.get(name).cloned()
+    }
+
+    /// What this pool's addresses are that others have too.
+    pub(super) fn barred(&self, name: &str) -> Barred {
+        let mut barred = Barred::default();
+        for (other, seen) in self.pools() {
+            seen.pool.iter().filter(|_| other != name).for_each(|pool| barred.pool(pool));
+        }
+        barred
+    }
+
+    pub(super) fn history<T>(&self, of: impl FnOnce(&History) -> T) -> T {
+        of(&lock(&self.index).history)
+    }
+
+    pub(super) fn policies(&self) -> Vec<Arc<NodeNetworkConfigurationPolicy>> {
+        self.policies.all()
+    }
+
+    pub(super) fn enactments(&self) -> Vec<Arc<NodeNetworkConfigurationEnactment>> {
+        self.enactments.all()
+    }
+}
+
+fn lock(index: &Mutex<Index>) -> MutexGuard<'_, Index> {
+    index.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Index {
+    fn pool(&mut self, change: &Change<NodeIPPool>) {
+        match change {
+            Change::Put(object) => self.put(object.clone()),
+            Change::Gone(object) => drop(self.pools.remove(&object.name_any())),
+        }
+    }
+
+    fn slice(&mut self, change: &Change<NodeIPSlice>) {
+        let object = change.object();
+        match change {
+            Change::Put(_) => self.slices.insert(object.name_any(), object.clone()),
+            Change::Gone(_) => self.slices.remove(&object.name_any()),
+        };
+        if let Some(seen) = self.pools.get(&object.spec.pool) {
+            self.put(seen.object.clone());
+        }
+    }
+
+    fn put(&mut self, object: Arc<NodeIPPool>) {
+        let name = object.name_any();
+        let pool = records::pool::meaning(&object).ok();
+        let ledger = pool.as_ref().and_then(|pool| records::pool::read(&object, pool).ok());
+        let mut entries = ledger.map(|ledger| ledger.allocations).unwrap_or_default();
+        for slice in self.slices.values().filter(|slice| slice.spec.pool == name) {
+            entries.extend(
+                records::pool::read_slice(slice).map(|ledger| ledger.allocations).unwrap_or_default(),
+            );
+        }
+        if let Some(was) = self.pools.get(&name) {
+            self.history.note(&name, &was.entries, &entries, now());
+        }
+        self.pools.insert(name, Arc::new(PoolSeen { object, pool, entries }));
+    }
+}

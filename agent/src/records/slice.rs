@@ -1,0 +1,60 @@
+//! A slice: `policy::claim::NodeSlice` ↔ a `NodeIPSlice`.
+//!
+//! Whose it is, is said by its spec, which can't be changed; labels are for finding it.
+
+use std::collections::BTreeMap;
+
+use crds::names::{finalizer, label};
+use crds::{NodeIPSlice, NodeIPSliceSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use policy::claim::{NewSlice, NodeName, NodeSlice, NodeUid, PoolName};
+use policy::pool::SINGLE;
+
+use super::{RecordError, RecordErrors, pool};
+
+pub fn read(object: &NodeIPSlice) -> Result<NodeSlice, RecordErrors> {
+    let NodeIPSliceSpec { pool: _, range: _, cidr, node, node_uid } = &object.spec;
+    let network = crds::address::cidr(cidr)
+        .ok_or_else(|| RecordError::Shape { path: "spec.cidr".to_owned(), wanted: "a network" })?;
+    Ok(NodeSlice {
+        name: object.metadata.name.clone().unwrap_or_default(),
+        cidr: network,
+        node: node.as_str().into(),
+        node_uid: node_uid.as_str().into(),
+        ledger: pool::read_slice(object)?,
+    })
+}
+
+/// The object that claims a slice, with the finalizer that keeps it while an address of it may be in use.
+pub fn new(pool: &PoolName, new: &NewSlice, node: &NodeName, uid: &NodeUid) -> NodeIPSlice {
+    let labels = [(label::NODE, node.as_str()), (label::POOL, pool.as_str())];
+    // A node's name may be too long for a label; whose it is, is said elsewhere.
+    let fitting = labels.into_iter().filter(|(_, value)| crds::text::is_label_value(value));
+    let labels: BTreeMap<String, String> =
+        fitting.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    NodeIPSlice {
+        metadata: ObjectMeta {
+            name: Some(new.name.clone()),
+            labels: Some(labels),
+            finalizers: Some(vec![finalizer::ADDRESSES.to_owned()]),
+            ..ObjectMeta::default()
+        },
+        spec: NodeIPSliceSpec {
+            pool: pool.to_string(),
+            range: (new.range != SINGLE).then(|| new.range.clone()),
+            cidr: new.cidr.to_string(),
+            node: node.to_string(),
+            node_uid: uid.to_string(),
+        },
+        status: None,
+    }
+}
+
+/// How to find the slices of a pool: all, or a node's.
+pub fn selector(pool: &PoolName, node: Option<&NodeName>) -> String {
+    let of_pool = format!("{}={pool}", label::POOL);
+    match node.filter(|node| crds::text::is_label_value(node.as_str())) {
+        Some(node) => format!("{of_pool},{}={node}", label::NODE),
+        None => of_pool,
+    }
+}

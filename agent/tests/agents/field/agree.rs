@@ -1,0 +1,30 @@
+//! The end of every test of a field.
+
+use std::time::{Duration, Instant};
+
+use super::{Field, PATIENCE};
+use crate::check;
+use crate::world::World;
+
+impl Field {
+    /// The shared end of every test: ledger, enactments, journals and kernels agree, and nothing is held by nobody.
+    pub(crate) async fn agree(&self) {
+        self.agree_but(&[]).await;
+    }
+
+    /// The same, but for what is named: how the complaints about it begin. It must differ, or the test has the wrong name for it.
+    pub(crate) async fn agree_but(&self, but: &[&str]) {
+        let begun = Instant::now();
+        loop {
+            let places = self.known.lock().expect("whole").clone();
+            let world = World::see(&self.client, &places).await.expect("an answer");
+            check::no_address_twice(&world);
+            let wrong = check::disagreements_but(&world, but);
+            if wrong.is_empty() {
+                return self.settled.settle();
+            }
+            assert!(begun.elapsed() < PATIENCE, "never in agreement: {wrong:#?}\n{world}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}

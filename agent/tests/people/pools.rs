@@ -1,0 +1,193 @@
+//! Pools: listed, drawn, explained; released, held; what happened to them.
+
+use hyper::http::Method;
+use serde_json::json;
+
+use crate::field::{Claim, Field, held, quarantined};
+
+/// Ten addresses, two of them excluded and one the gateway.
+fn range() -> serde_json::Value {
+    json!({"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.10", "exclude": ["10.10.10.4", "10.10.10.7"],
+        "gateway": "10.10.10.10"})
+}
+
+/// node01 holds .8 and lives, node02 is gone and held .2, .3 is quarantined.
+fn traffic(field: &Field) -> String {
+    let (pool, node) = (field.pool("traffic-1", &range()), field.node("node01", false));
+    field.ledger(
+        "traffic-1",
+        &pool,
+        &[
+            (7, "10.10.10.8", held("node01", &node, "static-ip")),
+            (1, "10.10.10.2", held("node02", "gone", "static-ip")),
+            (2, "10.10.10.3", quarantined("node03", "2999-01-01T00:00:00Z")),
+        ],
+    );
+    let claim = Claim { policy: "static-ip", pool: "traffic-1", pool_uid: &pool, ip: "10.10.10.8" };
+    field.enactment("node01", &node, &claim);
+    pool
+}
+
+pub(crate) fn r42_r82_pools_are_listed_shown_and_explained(field: &Field) {
+    traffic(field);
+    field.pool("traffic-2", &json!({"cidr": "10.20.0.0/16"}));
+    let listed = field.berth("pool ls").ok();
+    let words: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(words[0].join(" "), "NAME REASON CAPACITY ALLOCATED AVAILABLE QUARANTINED RANGES");
+    assert_eq!(words[1].join(" "), "traffic-1 ReconciledPool 7 3 4 1 10.10.10.1-10.10.10.10");
+    assert_eq!(words[2].join(" "), "traffic-2 ReconciledPool 65534 0 65534 0 10.20.0.1-10.20.255.254");
+    let json = field.berth("pool ls traffic-1 -o json").json();
+    assert_eq!((&json[0]["name"], &json[0]["quarantined"]), (&json!("traffic-1"), &json!(1)));
+    assert!(field.berth("pool ls -o wide").ok().contains("SEQUENCE"));
+    assert!(field.berth("pool ls -o yaml").ok().contains("- name: traffic-1\n"));
+
+    let shown = field.berth("pool show traffic-1").ok();
+    assert!(shown.contains("capacity 7, held 2, quarantined 1, available 4\n"), "{shown}");
+    assert!(shown.contains("\n  10.10.10.1   .#qx..x#.G\n"), "{shown}");
+    assert!(shown.contains("10.10.10.8  node01  static-ip"), "{shown}");
+    assert!(shown.contains("10.10.10.3   node03  2999-01-01T00:00:00Z  NodeGone"), "{shown}");
+    assert!(!shown.contains('\x1b'), "no colours where there is no terminal");
+    // A /16 is zoomed out of, and fits.
+    let large = field.berth("pool show traffic-2").ok();
+    assert!(large.contains("each sign is 64 addresses\n"), "{large}");
+    assert!(large.lines().count() < 30 && large.lines().all(|line| line.chars().count() <= 100), "{large}");
+    let document = field.berth("pool show traffic-1 -o json").json();
+    assert_eq!(document["allocations"][0]["ip"], "10.10.10.2");
+    assert_eq!(document["allocations"][1]["state"], "Quarantined");
+
+    // R42: offset to address, address to offset, and the holder.
+    let at = |line: &str| field.berth(line).json()["rows"][0].clone();
+    let row = at("pool explain traffic-1 --offset 7 -o json");
+    assert_eq!((&row["address"], &row["node"]), (&json!("10.10.10.8"), &json!("node01")));
+    let row = at("pool explain traffic-1 --ip 10.10.10.2 -o json");
+    assert_eq!((&row["offset"], &row["node"]), (&json!(1), &json!("node02")));
+    assert!(field.berth("pool explain traffic-1 -o wide").ok().contains("2026-11-17T10:00:00Z"));
+    // Without a name, the one that has it.
+    assert!(field.berth("pool explain --ip 10.20.0.9").ok().contains("traffic-2"));
+}
+
+pub(crate) fn r40_release_quarantines_what_is_gone_and_refuses_the_living(field: &Field) {
+    traffic(field);
+    let before = field.get("nodeippools", "traffic-1");
+    // Nobody is there to be asked.
+    let said = field.berth("pool release traffic-1 10.10.10.2").failed(2);
+    assert!(said.contains("node node02, policy static-ip, capture addr"), "{said}");
+    assert!(said.contains("say --yes if it is meant"), "{said}");
+    let said = field.berth("pool release traffic-1 10.10.10.8 --yes").failed(1);
+    assert!(said.contains("10.10.10.8 is in use: node node01 is there"), "{said}");
+    let said = field.berth("pool release traffic-1 10.10.10.9 --yes").failed(1);
+    assert!(said.contains("10.10.10.9 is held by nobody"), "{said}");
+    let said = field.berth("pool release traffic-1 10.10.10.3 --yes").failed(1);
+    assert!(said.contains("quarantined already, until 2999-01-01T00:00:00Z"), "{said}");
+    let same = field.get("nodeippools", "traffic-1");
+    assert_eq!(
+        same["metadata"]["resourceVersion"], before["metadata"]["resourceVersion"],
+        "nothing is written"
+    );
+
+    let released = field.berth("pool release traffic-1 10.10.10.2 --yes");
+    assert_eq!(released.code, 0, "{}", released.stderr);
+    assert!(
+        released.stdout.starts_with("10.10.10.2 of pool traffic-1: quarantined until "),
+        "{}",
+        released.stdout
+    );
+    let after = field.get("nodeippools", "traffic-1");
+    let entry = &after["status"]["allocations"]["10.10.10.2"];
+    assert_eq!((&entry["state"], &entry["reason"]), (&json!("Quarantined"), &json!("NodeGone")));
+    assert_eq!(after["status"]["sequence"], 8, "one write");
+    assert_eq!(after["status"]["allocated-offsets"], json!([1, 2, 7]), "not free: quarantined");
+    assert_eq!(after["status"]["conditions"], before["status"]["conditions"]);
+    let again = field.berth("pool release traffic-1 10.10.10.2 --yes").failed(1);
+    assert!(again.contains("quarantined already"), "{again}");
+}
+
+pub(crate) fn rule6_hold_and_resume(field: &Field) {
+    field.pool("traffic-1", &range());
+    field.pool("traffic-2", &json!({"cidr": "10.20.0.0/24"}));
+    let annotation = |pool: &str| {
+        field.get("nodeippools", pool)["metadata"]["annotations"]["nmstate.io/hold"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    assert!(field.berth("pool hold").failed(2).contains("say which pool, or --all"));
+    assert!(field.berth("pool hold traffic-1 --all").failed(2).contains("either pools or --all"));
+    let said = field.berth("pool hold --all --reason restore").ok();
+    assert!(said.contains("traffic-2: on hold; nothing new is given") && said.contains("300 s"), "{said}");
+    assert_eq!(
+        (annotation("traffic-1"), annotation("traffic-2")),
+        (Some("restore".into()), Some("restore".into()))
+    );
+    assert!(field.berth("pool ls").ok().contains("ReconciledPool (on hold)"));
+    // Nothing is taken from a pool on hold either.
+    field.node("node01", false);
+    assert!(field.berth("pool hold traffic-1").ok().contains("was on hold already"));
+    let said = field.berth("pool resume traffic-1").ok();
+    assert!(said.contains("traffic-1: resumed; no controller has seen the hold yet"), "{said}");
+    assert_eq!(annotation("traffic-1"), None);
+    // A controller has begun it: it says when it ends.
+    let hold = json!({"status": {"hold": {"until": "2999-01-01T00:00:00Z"}}});
+    field.ask(Method::PATCH, "/apis/nmstate.io/v1/nodeippools/traffic-2/status", &hold);
+    let said = field.berth("pool resume --all").ok();
+    assert!(said.contains("traffic-2: resumed; it gives again at 2999-01-01T00:00:00Z"), "{said}");
+    assert!(said.contains("traffic-1: was not on hold"), "{said}");
+    assert_eq!(annotation("traffic-2"), None);
+}
+
+pub(crate) fn history_is_events_and_the_ledger(field: &Field) {
+    let uid = traffic(field);
+    for (name, message) in [("one", "10.10.10.2: free again"), ("two", "10.10.10.22, 10.10.10.8: set aside")]
+    {
+        let about =
+            json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "name": "traffic-1", "uid": uid});
+        let event = json!({
+            "kind": "Event", "apiVersion": "v1", "metadata": {"name": format!("traffic-1.{name}-{uid}"), "namespace": "default"},
+            "involvedObject": about, "reason": "AddressFreed", "message": message, "type": "Normal",
+            "firstTimestamp": "2026-11-17T09:00:00Z", "lastTimestamp": "2026-11-17T09:00:00Z", "count": 1,
+            "source": {"component": "berth-controller"},
+        });
+        field.ask(Method::POST, "/api/v1/namespaces/default/events", &event);
+    }
+    let all = field.berth("pool history traffic-1").ok();
+    assert!(all.contains("2026-11-17T09:00:00Z  AddressFreed"), "{all}");
+    assert!(all.contains("10.10.10.8: held by node node01, policy static-ip"), "{all}");
+    assert!(all.contains("Events are kept for a while only"), "its limit is said: {all}");
+    let one = field.berth("pool history traffic-1 10.10.10.2 -o json").json();
+    let messages: Vec<&str> = one["history"]
+        .as_array()
+        .expect("it is there")
+        .iter()
+        .map(|line| line["message"].as_str().expect("it is there"))
+        .collect();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_eq!(messages[0], "10.10.10.2: free again");
+    assert!(messages[1].starts_with("10.10.10.2: held by node node02"), "{messages:?}");
+    assert!(field.berth("pool history traffic-1 -o wide").ok().contains("SEQUENCE"));
+}
+
+pub(crate) fn a_slip_of_the_pen_is_answered(field: &Field) {
+    field.pool("traffic-1", &range());
+    for line in [
+        "pool show trafic-1",
+        "pool ls trafic-1",
+        "pool verify trafic-1",
+        "pool history trafic-1",
+        "pool explain trafic-1",
+        "pool hold trafic-1",
+        "pool release trafic-1 10.10.10.1 --yes",
+    ] {
+        let said = field.berth(line).failed(1);
+        assert_eq!(said, "error: there is no pool \"trafic-1\"; did you mean traffic-1?\n", "{line}");
+    }
+    let said = field.berth("node show nowhere").failed(1);
+    assert_eq!(said, "error: there is no Node \"nowhere\"; there is none at all\n");
+    assert!(field.berth("pool show").failed(2).contains("POOL"));
+    assert!(field.berth("pool ls --colour").failed(2).contains("unexpected argument '--colour'"));
+    let said = field.berth("pool ls --socket /nowhere.sock").failed(1);
+    assert!(
+        said.contains("can't be read: the API can't be reached") && said.contains("unix:/nowhere.sock"),
+        "{said}"
+    );
+    let said = field.berth("pool ls --context nowhere").failed(1);
+    assert!(said.starts_with("error: --context nowhere"), "{said}");
+}

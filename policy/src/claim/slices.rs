@@ -1,0 +1,197 @@
+//! Sliced pools (`perNodeHostBits`): each node serves itself from blocks that nobody else writes (docs/slices.md).
+//!
+//! **Who may give what.** A `NodeIPSlice` is a block and its ledger. Creating it is claiming it: its name is the lock. Its
+//! node's agent alone gives out of it ([`serve_slices`]) and takes back what is its own; the controller takes a slice only
+//! when its Node is gone ([`tend_slices`]). The pool's own ledger stays, and says three things: whether anything may be given
+//! at all (`rebuiltFor`, hold, deletion), what is held or shown inside the ranges by whoever has no slice around it, and so
+//! which blocks nobody else may take. It is near empty where all is well.
+//!
+//! **Why nobody holds an address of a slice that was just made.** Whoever holds one has a slice around it, whose name is
+//! then taken, or an entry in the pool's ledger, and a block with another's entry is not chosen. Both are so from the moment
+//! that the pool is rebuilt (rule 5), which is before it gives its first slice: a rebuild takes in all that enactments hold
+//! and hosts show, but for what lies in a slice of the very same Node ([`Uncovered`]). Slices outlive their pool: they bear
+//! its name, not its UID.
+//!
+//! **Sequences** are no less than the time they are written at: of two claims to one address in two slices, one after the
+//! other, the later has the higher, though neither ledger knows the other.
+//!
+//! Cost: as `serve`, on the slices of one node: O(own entries log n). A slice costs two writes to take (object, ledger), one
+//! to give out of, two to give back. Choosing one is O(log slices known).
+
+mod controller;
+mod grow;
+mod own;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+use super::ledger::Ledger;
+use super::names::{EnactmentUid, NodeName, NodeUid, RequestId};
+use super::record::{RefusalReason, Request, SlotKey, Time};
+use super::serve::{Answer, Asked, Reply, refuse, serve, serve_without_pool};
+use crate::pool::{Barred, NoAddress, Pool};
+
+pub use controller::{SlicesTended, Uncovered, gather, tend_slices};
+
+/// A slice, with its ledger.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeSlice {
+    /// Of its object.
+    pub name: String,
+    pub cidr: IpNet,
+    pub node: NodeName,
+    pub node_uid: NodeUid,
+    /// Its own UID stands for the pool's. Complete by its creation: whatever else it says, it is the whole of it.
+    pub ledger: Ledger,
+}
+
+impl NodeSlice {
+    pub fn is_of(&self, node: &NodeName, uid: &NodeUid) -> bool {
+        self.node == *node && self.node_uid == *uid
+    }
+
+    /// May a new address be given out of it? Not while it goes, nor while somebody holds it up by hand.
+    fn gives(&self) -> bool {
+        !self.ledger.deleting && self.ledger.hold.is_none()
+    }
+}
+
+/// What an agent knows when it serves itself from a sliced pool.
+#[derive(Clone, Copy)]
+pub struct SlicedView<'a> {
+    pub pool: &'a Pool,
+    /// The pool's own.
+    pub ledger: &'a Ledger,
+    pub barred: &'a Barred,
+    /// This host's, under its present UID.
+    pub own: &'a [NodeSlice],
+    /// Slices known to be others', and whose, where that is known. More may be: the name is the lock.
+    pub others: &'a BTreeMap<IpNet, Option<NodeName>>,
+    /// This host's requests to the pool.
+    pub asked: &'a [Asked<'a>],
+    /// Ids that the journal or any own enactment knows.
+    pub known: &'a BTreeSet<RequestId>,
+    /// On a NIC, journalled or announced.
+    pub shown: &'a BTreeSet<IpAddr>,
+    pub now: Time,
+}
+
+/// A slice to be made.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NewSlice {
+    pub name: String,
+    pub cidr: IpNet,
+    pub range: String,
+}
+
+/// What serving oneself comes to: done in the order of the fields.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SlicesServed {
+    /// To be made first; then look again. Where one can't be had, it is another's: look again with that known.
+    pub create: Vec<NewSlice>,
+    /// These enactments must be read again, and asked anew with `fresh: true`.
+    pub reread: Vec<(EnactmentUid, SlotKey)>,
+    /// The ledgers to write, by slice.
+    pub ledgers: BTreeMap<String, Ledger>,
+    /// Empty, and nobody waits for them: given back at once, since an empty slice is a block that no other node has. Before
+    /// the answers: what was let go is asked about until it is answered, so a crash in between is finished.
+    pub give_back: Vec<String>,
+    pub answers: Vec<Answer>,
+}
+
+/// Serves this host's requests to a sliced pool.
+pub fn serve_slices(view: &SlicedView<'_>) -> SlicesServed {
+    let own = own::tidied(view);
+    let ledger = own::combined(view.ledger, &own, view.asked, view.now);
+    let within = own::within(view.pool, &own);
+    let served = serve(&ledger, &within, view.barred, view.asked, view.now);
+    let next = served.ledger.as_ref().unwrap_or(&ledger);
+    let waits: BTreeSet<&SlotKey> = served.reread.iter().map(|(_, key)| key).collect();
+    let grown = grow::grow(view, &own, &within, next, &|key| waits.contains(key));
+    if !grown.create.is_empty() || !served.reread.is_empty() {
+        return SlicesServed { create: grown.create, reread: served.reread, ..SlicesServed::default() };
+    }
+    let ledgers = own::split(view.own, next);
+    let is_empty = |slice: &&NodeSlice| match ledgers.get(&slice.name) {
+        Some(ledger) => ledger.allocations.is_empty(),
+        None => slice.ledger.allocations.is_empty(),
+    };
+    // While nothing may be given nothing is moved about either; but what is being deleted goes.
+    let goes = |slice: &&NodeSlice| view.ledger.gives() || slice.ledger.deleting;
+    let give_back = view.own.iter().filter(is_empty).filter(goes).map(|slice| slice.name.clone()).collect();
+    SlicesServed { answers: answers(view, served.answers, &grown), ledgers, give_back, ..Default::default() }
+}
+
+/// The same while there is no such pool: what was let go is gone from the slices too, and the rest stays.
+pub fn serve_slices_without_pool(own: &[NodeSlice], asked: &[Asked<'_>], now: Time) -> SlicesServed {
+    let gone =
+        |id: &RequestId| asked.iter().filter_map(requested).any(|request| request.id == *id && !request.want);
+    let mut served = SlicesServed { answers: serve_without_pool(asked), ..SlicesServed::default() };
+    for slice in own {
+        let mut next = slice.ledger.clone();
+        next.allocations
+            .retain(|_, entry| !(entry.is_recoverable() && entry.request.as_ref().is_some_and(gone)));
+        if next.allocations.is_empty() {
+            served.give_back.push(slice.name.clone());
+        }
+        if next.allocations != slice.ledger.allocations {
+            next.sequence = next.sequence.max(now).saturating_add(1);
+            served.ledgers.insert(slice.name.clone(), next);
+        }
+    }
+    served
+}
+
+/// Do these slices, and the pool, back this grant now (rule 2)? All of it read for this very question.
+pub fn slices_confirm(
+    ledger: &Ledger,
+    own: &[NodeSlice],
+    id: &RequestId,
+    lease: &super::record::Lease,
+) -> bool {
+    let gives: Vec<NodeSlice> = own.iter().filter(|slice| slice.gives()).cloned().collect();
+    let combined = own::combined(ledger, &gives, &[], 0);
+    super::host::confirms(Some(&combined), id, lease)
+}
+
+/// Where no slice is to be had, that is the reason, in its own words; where another has the block around what a journal
+/// names, its holder has lost it.
+fn answers(view: &SlicedView<'_>, served: Vec<Answer>, grown: &grow::Grown) -> Vec<Answer> {
+    let mut answers: Vec<Answer> = served
+        .into_iter()
+        .map(|mut answer| {
+            if let (Reply::Refuse(refusal), Some(none)) = (&mut answer.reply, grown.lacking.get(&answer.id))
+                && refusal.reason == RefusalReason::NoAddress
+            {
+                refusal.message = none.to_string();
+            }
+            answer
+        })
+        .collect();
+    for ask in view.asked {
+        let Some(request) = requested(ask) else { continue };
+        let Some((ip, node)) = grown.lost.get(&request.id) else { continue };
+        let message = format!("{ip} is in a slice of node {node}");
+        answers.push(super::serve::answer(
+            ask,
+            request,
+            refuse(request, RefusalReason::HeldByAnother, message),
+        ));
+    }
+    answers.retain(|answer| {
+        let ask =
+            view.asked.iter().find(|ask| ask.enactment.uid == answer.enactment && *ask.key == answer.key);
+        let slot = ask.and_then(|ask| ask.enactment.slots.get(ask.key));
+        !slot.is_some_and(|slot| super::serve::already_says(slot, &answer.reply))
+    });
+    answers
+}
+
+fn requested<'a>(ask: &Asked<'a>) -> Option<&'a Request> {
+    ask.enactment.slots.get(ask.key)?.request.as_ref()
+}
+
+/// Why no slice was found.
+type Lacking = BTreeMap<RequestId, NoAddress>;

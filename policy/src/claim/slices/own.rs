@@ -1,0 +1,121 @@
+//! The slices of one node as one ledger, and back. All of it is its agent's to write, so its word is enough to free.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::{NodeSlice, SlicedView, requested};
+use crate::claim::ledger::{Entry, EntryState, Ledger, QuarantineReason};
+use crate::claim::names::RequestId;
+use crate::claim::record::Time;
+use crate::claim::serve::Asked;
+use crate::pool::Pool;
+
+/// The slices without what this host knows to be nobody's: it is the only one that could use it, and it shows, holds and
+/// asks for none of it (rule 4: only holders free at once; here the holder is whoever asks).
+pub(super) fn tidied(view: &SlicedView<'_>) -> Vec<NodeSlice> {
+    let wanted: BTreeSet<&RequestId> =
+        view.asked.iter().filter_map(requested).filter(|request| request.want).map(|r| &r.id).collect();
+    let claims = |entry: &Entry| {
+        view.asked.iter().any(|ask| {
+            let own = ask.enactment;
+            own.policy == entry.policy
+                && ask.key.capture == entry.capture
+                && own.node_uid == entry.node_uid
+                && requested(ask).is_some_and(|request| request.want)
+        })
+    };
+    // What the journal of this host names is so, whatever its slice remembers of before.
+    let asserted: BTreeMap<IpAddr, &RequestId> = view
+        .asked
+        .iter()
+        .filter_map(requested)
+        .filter(|request| request.want)
+        .flat_map(|request| {
+            request.holds.iter().flat_map(move |l| l.ips.iter().map(move |ip| (*ip, &request.id)))
+        })
+        .collect();
+    let held: BTreeSet<(&RequestId, bool)> = view
+        .own
+        .iter()
+        .flat_map(|slice| &slice.ledger.allocations)
+        .filter(|(_, entry)| entry.is_held())
+        .filter_map(|(ip, entry)| Some((entry.request.as_ref()?, ip.is_ipv4())))
+        .collect();
+    let stays = |ip: &IpAddr, entry: &Entry| {
+        if asserted.get(ip).is_some_and(|id| entry.request.as_ref() != Some(id)) {
+            return false;
+        }
+        if view.shown.contains(ip) {
+            return true;
+        }
+        let id = entry.request.as_ref();
+        match &entry.state {
+            EntryState::Quarantined(aside) if matches!(aside.reason, QuarantineReason::Collision { .. }) => {
+                view.now < aside.until
+            }
+            EntryState::Quarantined(_) => {
+                id.is_some_and(|id| wanted.contains(id) && !held.contains(&(id, ip.is_ipv4())))
+            }
+            EntryState::Held => id.is_some_and(|id| view.known.contains(id)) || claims(entry),
+        }
+    };
+    let mut own = view.own.to_vec();
+    for slice in &mut own {
+        slice.ledger.allocations.retain(|ip, entry| stays(ip, entry));
+    }
+    own
+}
+
+/// One ledger of all of them, which gives when the pool does. What the pool's own ledger has inside them counts more: it was
+/// put together from what hosts hold; what a host merely shows only keeps the address from being given.
+pub(super) fn combined(pool: &Ledger, own: &[NodeSlice], asked: &[Asked<'_>], now: Time) -> Ledger {
+    let mut allocations: BTreeMap<IpAddr, Entry> = BTreeMap::new();
+    for slice in own {
+        allocations.extend(slice.ledger.allocations.clone());
+    }
+    for (ip, entry) in &pool.allocations {
+        if !own.iter().any(|slice| slice.cidr.contains(ip)) {
+            continue;
+        }
+        match entry.request {
+            Some(_) => drop(allocations.insert(*ip, entry.clone())),
+            None => drop(allocations.entry(*ip).or_insert_with(|| entry.clone())),
+        }
+    }
+    let asserted = asked.iter().filter_map(requested).filter_map(|request| request.holds.as_ref());
+    let sequence = own.iter().map(|slice| slice.ledger.sequence).chain(asserted.map(|lease| lease.sequence));
+    Ledger { sequence: sequence.fold(now, u64::max), allocations, ..pool.clone() }
+}
+
+/// The pool cut down to them, as far as it would cut them and they are not on their way out.
+pub(super) fn within(pool: &Pool, own: &[NodeSlice]) -> Pool {
+    let gives = own.iter().filter(|slice| slice.gives()).map(|slice| slice.cidr);
+    let cut: Vec<_> = gives.filter(|cidr| pool.within(&[*cidr]).is_ok()).collect();
+    // Each is one by itself, so all are together.
+    pool.within(&cut).unwrap_or_else(|_| pool.clone())
+}
+
+/// What changed, by slice.
+pub(super) fn split(own: &[NodeSlice], next: &Ledger) -> BTreeMap<String, Ledger> {
+    let mut ledgers = BTreeMap::new();
+    for slice in own {
+        let mine = next.allocations.iter().filter(|(ip, entry)| {
+            slice.cidr.contains(*ip) && entry.node == slice.node && entry.node_uid == slice.node_uid
+        });
+        let allocations: BTreeMap<IpAddr, Entry> = mine.map(|(ip, entry)| (*ip, entry.clone())).collect();
+        if allocations == slice.ledger.allocations && slice.ledger.rebuilt_for.is_some() {
+            continue;
+        }
+        // An empty one that was never written needs no ledger: it is filled, or given back.
+        if allocations == slice.ledger.allocations && allocations.is_empty() {
+            continue;
+        }
+        let sequence = next.sequence.max(slice.ledger.sequence.saturating_add(1));
+        let rebuilt_for = Some(slice.ledger.pool.clone());
+        ledgers.insert(
+            slice.name.clone(),
+            Ledger { sequence, rebuilt_for, allocations, ..slice.ledger.clone() },
+        );
+    }
+    ledgers
+}

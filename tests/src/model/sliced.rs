@@ -1,0 +1,170 @@
+//! The model check of sliced pools: a world of its own, since nothing in it is shared but the pool's near empty ledger.
+//!
+//! A store with a pool, slices, Nodes, enactments and reports; hosts that run `policy::claim`'s `Host` and `serve_slices`; a
+//! controller that runs `rebuild`, `gather`, `tend` and `tend_slices`. An agent, and the controller, first thinks (reads all
+//! it decides on) and then writes, one object per move: whatever happens in between, it writes by what it read, guarded as
+//! the API guards. So old reads, late writes and crashes between any two writes are all schedules of this world.
+//!
+//! Breadth first over all moves; states are told apart by all they have. In every state: no address on two NICs, unless
+//! docs/claims.md names the exception; an id has at most one Held entry. From every state in which no fault is left: a fair
+//! schedule ends; whoever can be served is; what is on a NIC is Held by that id in a slice of its Node, or in the pool's
+//! ledger while that slice is a former Node's; no slice is empty or nobody's.
+//!
+//! Not modelled: IPv6, literals, reservations, several pools.
+
+mod moves;
+mod settle;
+mod world;
+
+use std::collections::{HashSet, VecDeque};
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+pub use moves::Move;
+use world::World;
+
+/// What may go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// An agent, and all that it remembers, is gone; it starts again.
+    Crash,
+    /// A Node is deleted. Its host runs on, and hears of it within a quarantine.
+    NodeDeleted,
+    /// … and is made anew under its name.
+    NodeRecreated,
+    /// The pool is deleted by force and made anew.
+    PoolRecreated,
+    /// A slice is deleted by force, in use or not.
+    SliceForced,
+    /// The policy selects a host no more, and then again.
+    Unselected,
+    /// The store is put back to what it was at the beginning, or when this host got its slice, and the pool is on hold.
+    StoreRestored,
+}
+
+impl Fault {
+    pub const ALL: [Self; 7] = [
+        Self::Crash,
+        Self::NodeDeleted,
+        Self::NodeRecreated,
+        Self::PoolRecreated,
+        Self::SliceForced,
+        Self::Unselected,
+        Self::StoreRestored,
+    ];
+}
+
+/// A rule that is broken on purpose: the check must find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// A slice that is there is simply taken over: the name is no lock.
+    NoLock,
+    /// What the pool's own ledger keeps is not looked at.
+    PoolUnread,
+    /// Slices are made of a pool that is not rebuilt.
+    Unproven,
+    /// A gone Node's slice is free at once.
+    NoQuarantine,
+    /// A grant is used unasked.
+    Unconfirmed,
+    /// A rebuild takes every slice for its holder's.
+    AllCovered,
+}
+
+impl Breach {
+    pub const ALL: [Self; 6] = [
+        Self::NoLock,
+        Self::PoolUnread,
+        Self::Unproven,
+        Self::NoQuarantine,
+        Self::Unconfirmed,
+        Self::AllCovered,
+    ];
+}
+
+/// One world.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub hosts: usize,
+    /// Slices that the pool has, of two addresses each.
+    pub blocks: u8,
+    pub faults: Vec<Fault>,
+    /// The first host holds an address of before the pool was sliced, which has just been made anew.
+    pub unsliced_before: bool,
+    pub breach: Option<Breach>,
+    pub states: usize,
+}
+
+impl Config {
+    pub fn new(hosts: usize, blocks: u8, faults: &[Fault]) -> Self {
+        Self { hosts, blocks, faults: faults.to_vec(), unsliced_before: false, breach: None, states: 200_000 }
+    }
+}
+
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { hosts, blocks, faults, unsliced_before, breach, states: _ } = self;
+        write!(
+            f,
+            "hosts {hosts} blocks {blocks} faults {faults:?} unsliced before {unsliced_before} breach {breach:?}"
+        )
+    }
+}
+
+/// What came of a search.
+#[derive(Debug)]
+pub struct Report {
+    pub states: usize,
+    /// Every state was visited.
+    pub whole: bool,
+    /// What went wrong, and how it came to it.
+    pub violation: Option<String>,
+}
+
+/// Searches a world.
+pub fn check(config: &Config) -> Report {
+    let first = World::new(config);
+    let mut paths: Vec<(usize, Option<Move>)> = vec![(0, None)];
+    let mut seen: HashSet<u128> = HashSet::from([digest(&first)]);
+    let mut queue: VecDeque<(usize, World)> = VecDeque::from([(0, first)]);
+    let told = |paths: &[(usize, Option<Move>)], mut at: usize, what: String| {
+        let mut story = Vec::new();
+        while let (before, Some(step)) = &paths[at] {
+            story.push(format!("{step:?}"));
+            at = *before;
+        }
+        story.reverse();
+        Some(format!("{what}\nafter {}", story.join(", ")))
+    };
+    while let Some((at, world)) = queue.pop_front() {
+        if let Some(what) = world.wrong() {
+            return Report { states: seen.len(), whole: false, violation: told(&paths, at, what) };
+        }
+        if let Err(what) = settle::settles(&world, config) {
+            return Report { states: seen.len(), whole: false, violation: told(&paths, at, what) };
+        }
+        for step in world.moves(config) {
+            let mut next = world.clone();
+            if !next.make(&step, config) || !seen.insert(digest(&next)) {
+                continue;
+            }
+            if seen.len() >= config.states {
+                return Report { states: seen.len(), whole: false, violation: None };
+            }
+            paths.push((at, Some(step)));
+            queue.push_back((paths.len() - 1, next));
+        }
+    }
+    Report { states: seen.len(), whole: true, violation: None }
+}
+
+/// Two halves, so that no two of a few million states are taken for one.
+fn digest(world: &World) -> u128 {
+    let half = |salt: u64| {
+        let mut hasher = DefaultHasher::new();
+        salt.hash(&mut hasher);
+        world.hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(0) << 64 | half(1)
+}

@@ -1,0 +1,94 @@
+//! A fair schedule, from a state on: everybody does what there is to do, and time passes. It must end, and end well.
+
+use std::collections::BTreeSet;
+
+use super::Config;
+use super::moves::Move;
+use super::world::{World, words};
+
+/// More rounds than any world needs: each ends with a tick.
+const ROUNDS: usize = 30;
+const STEPS: usize = 400;
+
+pub(super) fn settles(world: &World, config: &Config) -> Result<(), String> {
+    // What faults are still to do is searched; whether it settles is asked when they are over, and of a world of which
+    // no rule is broken.
+    if !world.left.is_empty() || config.breach.is_some() {
+        return Ok(());
+    }
+    let mut world = world.clone();
+    let mut quiet = 0;
+    for _ in 0..ROUNDS {
+        let mut busy = true;
+        let mut steps = 0;
+        let mut worked = false;
+        while busy {
+            busy = false;
+            steps += 1;
+            if steps > STEPS {
+                return Err(format!("it never rests: {:?}", world.moves(config)));
+            }
+            for step in world.moves(config) {
+                if !matches!(step, Move::Tick | Move::Fault(..)) && world.make(&step, config) {
+                    busy = true;
+                    worked = true;
+                }
+                if let Some(what) = world.wrong() {
+                    return Err(what);
+                }
+            }
+        }
+        quiet = if worked { 0 } else { quiet + 1 };
+        if quiet > 3 {
+            return ended(&world, config);
+        }
+        world.ticks = 1;
+        if !world.tick() {
+            return Err("time can't pass".to_owned());
+        }
+    }
+    Err("it never settles".to_owned())
+}
+
+fn ended(world: &World, config: &Config) -> Result<(), String> {
+    let live: Vec<_> = world.hosts.iter().filter(|host| world.store.nodes.contains_key(&host.name)).collect();
+    for host in &world.hosts {
+        let uid = world.store.nodes.get(&host.name);
+        for ip in &host.nic {
+            let around = world.store.slices.values().find(|stored| stored.slice.cidr.contains(ip));
+            let entry = around
+                .filter(|stored| uid.is_some_and(|uid| stored.slice.is_of(&host.name, uid)))
+                .and_then(|stored| stored.slice.ledger.allocations.get(ip))
+                .or_else(|| world.store.pool.allocations.get(ip));
+            let id = host.host.journal.values().next().map(|record| &record.id);
+            if !entry.is_some_and(|entry| id.is_some_and(|id| entry.is_held_by(id))) {
+                return Err(format!("{} has {ip} on its NIC, and it is {:?}", host.name, entry.map(words)));
+            }
+        }
+        if !host.selected && !host.nic.is_empty() {
+            return Err(format!("{} is not selected and has {:?}", host.name, host.nic));
+        }
+    }
+    for stored in world.store.slices.values() {
+        let slice = &stored.slice;
+        if world.store.nodes.get(&slice.node) != Some(&slice.node_uid) {
+            return Err(format!("slice {} is of a Node that is gone", slice.name));
+        }
+        if slice.ledger.allocations.is_empty() {
+            return Err(format!("slice {} is empty", slice.name));
+        }
+    }
+    let wanting: BTreeSet<_> = live.iter().filter(|host| host.selected).map(|host| &host.name).collect();
+    let served = live.iter().filter(|host| host.selected && !host.nic.is_empty()).count();
+    // Who holds an address of before may hold on to one of a block that another has.
+    let room = wanting.len().min(usize::from(config.blocks));
+    if served < room {
+        return Err(format!(
+            "{served} of {} are served, and there are {} slices: {:#?}",
+            wanting.len(),
+            config.blocks,
+            world.store
+        ));
+    }
+    Ok(())
+}
