@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 
 # Tests of agents at a time; as many real API servers at the most (agent/tests/agents/cluster.rs).
 readonly AGENTS_AT_ONCE=4
+# Of the others: those that look at kernels wait, too, for carriers and for addresses that are to be checked first.
+readonly OTHERS_AT_ONCE=4
 
 readonly all=("${CARGO:-cargo}" test --workspace --locked)
 # As `cargo test --no-run` names them: 'Executable tests/house.rs (…)', 'Executable tests/agents/main.rs (…)'.
@@ -26,7 +28,7 @@ set -m
 "${all[@]}" --no-fail-fast --test agents -- --test-threads "$AGENTS_AT_ONCE" >"$log" 2>&1 &
 agents=$!
 set +m
-"${all[@]}" --no-fail-fast --lib --bins "${others[@]/#/--test=}" || failed=1
+"${all[@]}" --no-fail-fast --lib --bins "${others[@]/#/--test=}" -- --test-threads "$OTHERS_AT_ONCE" || failed=1
 "${all[@]}" --doc || failed=1
 printf '\n== the agents, beside all that ==\n'
 wait "$agents" || failed=1

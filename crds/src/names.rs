@@ -215,6 +215,8 @@ pub mod annotation {
     pub const REQUESTS: &str = "nmstate.io/requests";
     /// On a Node: its agent made it, and keeps its Ready condition by a Lease; there is no kubelet.
     pub const SELF_REGISTERED: &str = "nmstate.io/self-registered";
+    /// On a Node that its agent made: the labels that the agent's settings gave it, so that those taken out of them go.
+    pub const NODE_LABELS: &str = "nmstate.io/node-labels";
 
     /// The ledger's schema that this version writes.
     pub const SCHEMA_VERSION_CURRENT: &str = "1";

@@ -37,7 +37,7 @@ pub(super) struct Args {
     #[command(flatten)]
     connect: Connect,
     /// The name of this host's Node; with --standalone the hostname, if not given
-    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    #[arg(long, value_name = "NAME", env = "NODE_NAME", value_parser = render::node_name)]
     node: Option<String>,
     /// A host on its own: API and controller in this process, pools and policies from the manifests in this directory
     #[arg(long, value_name = "DIR", env = "BERTH_STANDALONE")]
@@ -111,6 +111,7 @@ Examples:
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
     args.running.speak();
     args.check()?;
+    live::Standing::of_this_thread().check_may_change_networks()?;
     client::block_on(work(args)).map(|()| String::new())
 }
 

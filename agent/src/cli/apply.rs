@@ -17,7 +17,7 @@ use progress::{Progress, Recovered};
 use stop::Stop;
 
 use super::desired;
-use super::live::{self, Where};
+use super::live::{self, Standing, Where};
 use super::output::{self, Shown};
 use crate::checkpoint::Store;
 use crate::kernel;
@@ -61,13 +61,6 @@ Examples:
   berth apply -f desired.yaml --netns blue --timeout 30
   berth render -f policy.yaml --current <(berth show) | berth apply -f -";
 
-/// What stands in the way before anything is tried.
-#[derive(Debug, Error)]
-#[error(
-    "changing the network needs CAP_NET_ADMIN, which this process doesn't have; run it as root. Nothing was changed"
-)]
-struct NotAllowed;
-
 /// How it ended when it didn't succeed.
 #[derive(Debug, Error)]
 #[error("{}", aftermath(.reverted, .checkpoint))]
@@ -88,9 +81,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         return shown(&plan, None, args.output, "would be done; nothing was changed");
     }
     let standing = Standing::of_this_thread();
-    if !standing.may_change_networks() {
-        return Err(NotAllowed.into());
-    }
+    standing.check_may_change_networks()?;
     let stop = Stop::listen(standing.ignored_signals())?;
     let manner = Manner { verify: !args.no_verify, patience: Duration::from_secs(args.timeout) };
     let (plan, recovered) = args.place.inside(|kernel| {
@@ -172,31 +163,4 @@ fn aftermath(reverted: &Reverted, checkpoint: &std::path::Path) -> String {
         let _ = write!(text, "\nthe next 'berth apply' tries again; what was before is in {at}");
     }
     text
-}
-
-/// What the kernel says of this thread and its process: one file, read once.
-struct Standing(String);
-
-impl Standing {
-    fn of_this_thread() -> Self {
-        Self(std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default())
-    }
-
-    /// A set of bits by its name; nothing where it can't be told.
-    fn bits(&self, name: &str) -> Option<u64> {
-        let hex = self.0.lines().find_map(|line| line.strip_prefix(name));
-        hex.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
-    }
-
-    /// Whether the kernel would let this thread.
-    fn may_change_networks(&self) -> bool {
-        const NET_ADMIN: u32 = 12;
-        // Where it can't be told, the kernel will say.
-        self.bits("CapEff:").is_none_or(|bits| bits & (1 << NET_ADMIN) != 0)
-    }
-
-    /// The signals that the process ignores, a bit each.
-    fn ignored_signals(&self) -> u64 {
-        self.bits("SigIgn:").unwrap_or_default()
-    }
 }

@@ -73,6 +73,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<String> {
         let folder = program.parent().unwrap_or(Path::new("/")).display().to_string();
         return Ok(UNIT.replace("@BINDIR@", &folder));
     }
+    live::Standing::of_this_thread().check_may_change_networks()?;
     client::block_on(work(args)).map(|()| String::new())
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use thiserror::Error;
 
 use super::output;
 use crate::checkpoint::{self, Peek};
@@ -91,4 +92,40 @@ pub(super) fn observe(kernel: &mut Live) -> anyhow::Result<Observation> {
         output::warn("this host", what);
     }
     Ok(seen)
+}
+
+/// What stands in the way before anything is tried.
+#[derive(Debug, Error)]
+#[error(
+    "changing the network needs CAP_NET_ADMIN, which this process doesn't have; run it as root. Nothing was changed"
+)]
+pub(super) struct NotAllowed;
+
+/// What the kernel says of this thread and its process: one file, read once.
+pub(super) struct Standing(String);
+
+impl Standing {
+    pub(super) fn of_this_thread() -> Self {
+        Self(std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default())
+    }
+
+    /// A set of bits by its name; nothing where it can't be told.
+    fn bits(&self, name: &str) -> Option<u64> {
+        let hex = self.0.lines().find_map(|line| line.strip_prefix(name));
+        hex.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+    }
+
+    /// Whether the kernel would let this thread. Where it can't be told, the kernel will say.
+    pub(super) fn check_may_change_networks(&self) -> Result<(), NotAllowed> {
+        const NET_ADMIN: u32 = 12;
+        match self.bits("CapEff:") {
+            Some(bits) if bits & (1 << NET_ADMIN) == 0 => Err(NotAllowed),
+            _ => Ok(()),
+        }
+    }
+
+    /// The signals that the process ignores, a bit each.
+    pub(super) fn ignored_signals(&self) -> u64 {
+        self.bits("SigIgn:").unwrap_or_default()
+    }
 }

@@ -64,7 +64,7 @@ Examples:
   berth render -f policy.yaml --pool pool.yaml --node node01 --node-labels rack=rack1,zone=a
   kubectl get nncp bridge -o yaml | berth render -f - --current state.yaml -o json";
 
-fn node_name(text: &str) -> Result<String, &'static str> {
+pub(super) fn node_name(text: &str) -> Result<String, &'static str> {
     if text.is_empty() {
         return Err("a node's name can't be empty");
     }

@@ -82,6 +82,14 @@ impl Tried {
     fn rests(&self) -> bool {
         self.refused_until.is_some_and(|until| until > Instant::now())
     }
+
+    /// Something was put back: the first few times at once, then ever more slowly, for who fights.
+    fn repaired(&mut self) {
+        let fights = self.repaired_at.is_some_and(|at| steady() < at + PEACE);
+        self.repairs = if fights { self.repairs + 1 } else { 0 };
+        self.repaired_at = Some(steady());
+        self.retry_at = (self.repairs > 3).then(|| steady() + (1 << (self.repairs - 3).min(5)));
+    }
 }
 
 /// What a look depends on.
@@ -202,14 +210,19 @@ impl Agent {
         for (policy, desired) in self.book.good().into_iter().filter(|(policy, _)| counts(policy)) {
             let Some(seen) = self.observation() else { break };
             if plan_document(&seen.state, &desired).is_ok_and(|plan| !plan.is_empty()) {
-                let tried = self.tried.entry(policy.clone()).or_default();
-                if tried.retry_at.is_some_and(|at| at > steady()) {
+                if self.tried.get(&policy).is_some_and(|tried| tried.retry_at.is_some_and(|at| at > steady()))
+                {
                     continue;
                 }
-                tried.retry_at = Some(steady() + 5);
                 let probes = Probes { insist: false, ..self.probes.clone() };
                 let timing = self.book.timing(&policy).unwrap_or(self.timing);
-                let Err(error) = self.apply(desired, probes, timing).await else { return Ok(Did::Something) };
+                let done = self.apply(desired, probes, timing).await;
+                let tried = self.tried.entry(policy.clone()).or_default();
+                let Err(error) = done else {
+                    tried.repaired();
+                    return Ok(Did::Something);
+                };
+                tried.retry_at = Some(steady() + 5);
                 if let Err(error) = self.declined(error).await? {
                     say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
                 }
@@ -510,11 +523,7 @@ impl Agent {
         }
         match done {
             Ok(()) if repair => {
-                let fights = tried.repaired_at.is_some_and(|at| steady() < at + PEACE);
-                tried.repairs = if fights { tried.repairs + 1 } else { 0 };
-                tried.repaired_at = Some(steady());
-                // The first few at once; then ever more slowly.
-                tried.retry_at = (tried.repairs > 3).then(|| steady() + (1 << (tried.repairs - 3).min(5)));
+                tried.repaired();
                 self.telling.repaired(&one, tried.retry_at.is_some());
                 self.remember(&one, &outlook)
             }

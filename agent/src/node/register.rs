@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crds::names::annotation::SELF_REGISTERED;
+use crds::names::annotation::{NODE_LABELS, SELF_REGISTERED};
 use crds::names::lease::NODES_NAMESPACE;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::Woken;
 use crate::api::error::{Trouble, optional, trouble, words};
@@ -128,8 +128,8 @@ impl Registration {
         if !is_own(&node) {
             return Ok(node);
         }
-        let labels = json!({"metadata": {"labels": labels}});
-        nodes.patch(name, &PatchParams::default(), &Patch::Merge(labels)).await?;
+        let patch = json!({"metadata": relabelled(&node, &labels)});
+        nodes.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
         fault::point("node-labelled");
         let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let machine = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
@@ -148,7 +148,46 @@ impl Registration {
     }
 }
 
+/// What a merge patch says so that a Node has these labels, and none that it was given before by its agent and is given no more.
+/// Others' stay.
+fn relabelled(node: &Node, labels: &BTreeMap<String, String>) -> Value {
+    let before = node.annotations().get(NODE_LABELS).map(String::as_str).unwrap_or_default();
+    let gone = before.split(',').filter(|key| !key.is_empty() && !labels.contains_key(*key));
+    let mut patch: Map<String, Value> = gone.map(|key| (key.to_owned(), Value::Null)).collect();
+    patch.extend(labels.iter().map(|(key, value)| (key.clone(), json!(value))));
+    let given = labels.keys().map(String::as_str).collect::<Vec<_>>().join(",");
+    json!({"labels": patch, "annotations": {NODE_LABELS: given}})
+}
+
 /// Whether a Node was made by an agent, not by a kubelet.
 pub(crate) fn is_own(node: &Node) -> bool {
     node.annotations().contains_key(SELF_REGISTERED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn labels_that_the_settings_have_no_more_go_and_those_of_others_stay() {
+        let metadata = json!({
+            "name": "a", "labels": {"rack": "r1", "zone": "z", "by-hand": "x"}, "annotations": {NODE_LABELS: "rack,zone"},
+        });
+        let node: Node = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+        let patch = relabelled(&node, &labels(&[("zone", "y")]));
+        let wanted = json!({"labels": {"rack": null, "zone": "y"}, "annotations": {NODE_LABELS: "zone"}});
+        assert_eq!(patch, wanted);
+    }
+
+    #[test]
+    fn a_node_of_before_that_was_noted_keeps_what_it_has() {
+        let node: Node =
+            serde_json::from_value(json!({"metadata": {"name": "a", "labels": {"rack": "r1"}}})).unwrap();
+        let patch = relabelled(&node, &labels(&[("zone", "y")]));
+        assert_eq!(patch["labels"], json!({"zone": "y"}));
+    }
 }

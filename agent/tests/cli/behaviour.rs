@@ -112,6 +112,10 @@ fn a_name_that_no_node_can_have_is_wrong_usage() {
         let ran = berth(&fixtures(), &arguments, b"");
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{name:?}: {}", ran.stderr);
         assert!(ran.stderr.contains("--node"), "{name:?}: {}", ran.stderr);
+        // Nor an agent's: it would ask for ever for what nobody can have.
+        let ran = berth(&fixtures(), &["agent", "--kubeconfig=nowhere", &node], b"");
+        assert_eq!(ran.code, 2, "{name:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("--node"), "{name:?}: {}", ran.stderr);
     }
     for name in ["a", "node01.example.org", "10.0.0.1"] {
         let text = format!("berth render -f more/one-pool.yaml --pool more/holders.yaml --node {name}");

@@ -16,8 +16,32 @@ fn namespaces(pid: u32) -> Vec<String> {
 
 #[test]
 fn the_story_is_told_to_its_end() {
+    is_told(Command::new(env!("CARGO_BIN_EXE_berth")));
+}
+
+/// In a user namespace of its own, of which nothing is seen outside.
+#[test]
+fn without_root_the_story_is_told_to_its_end() {
     let folder = Folder::new();
-    let output = Command::new(env!("CARGO_BIN_EXE_berth")).arg("demo").current_dir(folder.path()).output();
+    // Where anybody may read it: what is built may lie in root's home.
+    let program = folder.path().join("berth");
+    std::fs::copy(env!("CARGO_BIN_EXE_berth"), &program).expect("a copy");
+    run(Command::new("chmod").args(["755"]).arg(folder.path()).arg(&program));
+    let mut nobody = Command::new("setpriv");
+    nobody.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]);
+    nobody.arg(&program);
+    is_told(nobody);
+}
+
+fn is_told(mut berth: Command) {
+    let folder = Folder::new();
+    let output = berth.arg("demo").current_dir(folder.path()).output();
     let output = output.expect("start berth");
     let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{told}\n{said}");

@@ -222,3 +222,23 @@ fn what_becomes_of_a_policy_is_in_the_log() {
         assert_eq!(lines.iter().filter(|line| line.contains(policy)).count(), 1, "{policy}: {lines:#?}");
     }
 }
+
+/// Who can't change a network is told so at once, not by every policy.
+#[test]
+fn without_the_right_to_change_networks_it_does_not_start() {
+    let folder = Folder::new();
+    for verb in ["agent", "boot"] {
+        let state = folder.path().join("state");
+        let mut command = Command::new("setpriv");
+        command.args(["--bounding-set=-net_admin", "--inh-caps=-all", env!("CARGO_BIN_EXE_berth"), verb]);
+        command.arg("--state-dir").arg(&state);
+        if verb == "agent" {
+            command.args(["--node=node01", "--standalone"]).arg(folder.path());
+        }
+        let output = command.output().expect("setpriv");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{verb}: {said}");
+        assert!(said.contains("needs CAP_NET_ADMIN") && said.contains("root"), "{verb}: {said}");
+        assert!(!state.exists(), "{verb}: nothing was begun");
+    }
+}
