@@ -27,6 +27,7 @@ use super::ask::AskApi;
 use super::journal::Enacted;
 use super::kernel::{Asks, Kernel};
 use super::look::{Selected, captured};
+use super::telling::rivals;
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, trouble, whole, words};
 use crate::clock::{stamp, steady};
@@ -515,7 +516,8 @@ impl Agent {
                 tried.repaired_at = Some(steady());
                 // The first few at once; then ever more slowly.
                 tried.retry_at = (tried.repairs > 3).then(|| steady() + (1 << (tried.repairs - 3).min(5)));
-                self.telling.repaired(&one, tried.retry_at.is_some());
+                let rivals = tried.retry_at.is_some().then(|| rivals(&one, &self.selected()));
+                self.telling.repaired(&one, rivals.as_deref());
                 self.remember(&one, &outlook)
             }
             Ok(()) => {
