@@ -115,6 +115,11 @@ check_helm() {
     [ "$tests" = no ] || tests/helm/build.sh >/dev/null
 }
 
+# And promtool, for those of the alerts and of the dashboard.
+check_promtool() {
+    [ "$tests" = no ] || tests/promtool.sh >/dev/null
+}
+
 tests=no
 [ "${1:-}" != --tests ] || tests=yes
 check_rust
@@ -122,3 +127,4 @@ install_packages
 check_lists
 check_control_plane
 check_helm
+check_promtool

@@ -108,6 +108,8 @@ evictionHard: {memory.available: 100Mi, nodefs.available: 1%, imagefs.available:
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 nodeStatusUpdateFrequency: 5s
+# Renewed after a quarter of it.
+nodeLeaseDurationSeconds: 12
 clusterDNS: [10.0.0.10]
 resolvConf: ""
 YAML

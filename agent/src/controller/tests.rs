@@ -125,7 +125,10 @@ async fn r18_an_unknown_pool_is_named() {
             !own["status"]["ippool"]["nowhere"]["refused"]["addr"].is_null()
         })
         .await;
-    assert_eq!(own["status"]["ippool"]["nowhere"]["refused"]["addr"]["message"], "no pool named nowhere");
+    assert_eq!(
+        own["status"]["ippool"]["nowhere"]["refused"]["addr"]["message"],
+        "no pool named nowhere; make it, or correct the name"
+    );
     stage.pool("nowhere", json!({"range": {"cidr": "10.0.0.0/24"}})).await;
     stage.until_granted("node", "policy", "nowhere", "addr").await;
 }

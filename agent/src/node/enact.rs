@@ -27,6 +27,7 @@ use super::ask::AskApi;
 use super::journal::Enacted;
 use super::kernel::{Asks, Kernel};
 use super::look::{Selected, captured};
+use super::telling::rivals;
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, trouble, whole, words};
 use crate::clock::{stamp, steady};
@@ -524,7 +525,8 @@ impl Agent {
         match done {
             Ok(()) if repair => {
                 tried.repaired();
-                self.telling.repaired(&one, tried.retry_at.is_some());
+                let rivals = tried.retry_at.is_some().then(|| rivals(&one, &self.selected()));
+                self.telling.repaired(&one, rivals.as_deref());
                 self.remember(&one, &outlook)
             }
             Ok(()) => {

@@ -3,7 +3,7 @@
 //!
 //! Called where things happen, a line each. Must never decide, block or fail. Cost: nothing for a pass that finds nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +24,8 @@ use crate::telemetry::{debug, say, warn};
 const DRIFT_REPAIRED: &str = "DriftRepaired";
 /// The same, when that goes on and on.
 const DRIFT_FOUGHT: &str = "DriftFought";
+/// How many policies a message names.
+const NAMED: usize = 3;
 
 pub(super) struct Telling {
     node: String,
@@ -94,7 +96,7 @@ impl Telling {
             Standing::Aborted => {
                 self.warning(one, EVENT_FAILED, names::message_aborted(&name));
             }
-            Standing::Failing => self.warning(one, EVENT_FAILED, format!("{name}: {message}")),
+            Standing::Failing => self.warning(one, EVENT_FAILED, format!("{name}: {}", headed(message))),
             Standing::Refused => self.warning(one, names::REFUSED, format!("{name}: {message}")),
             _ => {}
         }
@@ -116,25 +118,26 @@ impl Telling {
     pub(super) fn gave_up(&self, one: &Selected, attempts: u32, why: &str) {
         let name = crds::names::enactment_name(&self.node, one.name.as_str());
         let message = names::message_gave_up(&name, attempts);
-        self.warning(one, EVENT_FAILED, format!("{message}: {why}"));
+        self.warning(one, EVENT_FAILED, format!("{message}: {}", headed(why)));
     }
 
-    /// What something else changed was put back; `fights`, if that comes too often.
-    pub(super) fn repaired(&self, one: &Selected, fights: bool) {
+    /// What something else changed was put back. `rivals`, if that comes too often: other policies that may be it.
+    pub(super) fn repaired(&self, one: &Selected, rivals: Option<&str>) {
         metrics::DRIFT_REPAIRS.add(&[], 1);
-        let node = &self.node;
+        let (node, policy) = (&self.node, &one.name);
         let about = one.object.object_ref(&());
-        match fights {
-            false => {
-                let message =
-                    format!("node {node}: something else changed what this policy set; it was put back");
-                self.events.normal(about, DRIFT_REPAIRED, message);
+        match rivals {
+            None => {
+                let words = "something else changed what this policy set; it was put back";
+                say(&format!("{node}: policy {policy}: {words}"));
+                self.events.normal(about, DRIFT_REPAIRED, format!("node {node}: {words}"));
             }
-            true => {
-                let message = format!(
-                    "node {node}: something keeps changing what this policy set; it is put back ever more slowly"
+            Some(rivals) => {
+                let words = format!(
+                    "something keeps changing what this policy set; it is put back ever more slowly{rivals}"
                 );
-                self.events.warning(about, DRIFT_FOUGHT, message);
+                warn(&format!("{node}: policy {policy}: {words}"));
+                self.events.warning(about, DRIFT_FOUGHT, format!("node {node}: {words}"));
             }
         }
     }
@@ -168,4 +171,29 @@ impl Telling {
     fn warning(&self, one: &Selected, reason: &'static str, message: String) {
         self.events.warning(one.object.object_ref(&()), reason, message);
     }
+}
+
+/// `kubectl get events` shows the first line of a message, and kubernetes-nmstate's words for what can't be applied end theirs
+/// before the cause.
+fn headed(message: &str) -> String {
+    message.replacen(",\n ", ", ", 1)
+}
+
+/// Which other policies say something of an interface that this one does: of two that want it otherwise, each undoes what the
+/// other did. Something to be said after what happened, or nothing.
+pub(super) fn rivals(one: &Selected, all: &[Selected]) -> String {
+    let own = interfaces(one);
+    let others = all.iter().filter(|other| other.name != one.name);
+    let shared = others.filter_map(|other| {
+        let name = interfaces(other).intersection(&own).next()?.to_owned();
+        Some(format!("; policy {} is about {name} too: let one of them say it", other.name))
+    });
+    shared.take(NAMED).collect()
+}
+
+/// The interfaces that an enactment says the policy is about, by name.
+fn interfaces(one: &Selected) -> BTreeSet<&str> {
+    let desired = one.status().and_then(|status| status.desired_state.as_ref());
+    let all = desired.and_then(|desired| desired["interfaces"].as_array());
+    all.into_iter().flatten().filter_map(|interface| interface["name"].as_str()).collect()
 }

@@ -161,7 +161,8 @@ pub fn serve_without_pool(asked: &[Asked<'_>]) -> Vec<Answer> {
             continue;
         }
         let reply = if request.want {
-            refuse(request, RefusalReason::NoSuchPool, format!("no pool named {}", ask.key.pool))
+            let message = format!("no pool named {}; make it, or correct the name", ask.key.pool);
+            refuse(request, RefusalReason::NoSuchPool, message)
         } else {
             released(request)
         };

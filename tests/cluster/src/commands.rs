@@ -68,8 +68,9 @@ fn controller_manager(programs: &Programs, file: impl Fn(&str) -> String) -> Vec
         "--use-service-account-credentials".to_owned(),
         "--leader-elect=false".to_owned(),
         "--bind-address=127.0.0.1".to_owned(),
-        // A node that is silent is Unknown after this long, in place of 50 s: kubelets renew their Leases every ten.
-        "--node-monitor-grace-period=20s".to_owned(),
+        // A node that is silent is Unknown after this long, in place of 50 s: kubelets renew their Leases every three.
+        "--node-monitor-grace-period=12s".to_owned(),
+        "--node-monitor-period=2s".to_owned(),
     ]
 }
 

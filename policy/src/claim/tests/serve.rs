@@ -312,7 +312,11 @@ fn without_a_pool_holders_keep_waiters_are_told_and_releases_end() {
             Reply::Grant(grant) => panic!("{grant:?}"),
         })
         .collect();
-    let told = ("a".to_owned(), RefusalReason::NoSuchPool, "no pool named pool".to_owned());
+    let told = (
+        "a".to_owned(),
+        RefusalReason::NoSuchPool,
+        "no pool named pool; make it, or correct the name".to_owned(),
+    );
     let ended = ("d".to_owned(), RefusalReason::Released, String::new());
     assert_eq!(said, [told, ended]);
 }

@@ -7,5 +7,6 @@ mod applied;
 mod bounds;
 mod chart;
 mod documents;
+mod evaluated;
 mod monitoring;
 mod rendered;

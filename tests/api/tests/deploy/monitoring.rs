@@ -44,18 +44,24 @@ fn dashboard() -> Value {
     serde_json::from_str(map["data"]["berth.json"].as_str().expect("a dashboard")).expect("JSON")
 }
 
+fn expression(of: &Value) -> String {
+    of["expr"].as_str().expect("an expression").to_owned()
+}
+
+/// Those of the dashboard.
+pub(crate) fn expressions() -> Vec<String> {
+    let dashboard = dashboard();
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    targets.map(expression).collect()
+}
+
 #[test]
 fn alerts_and_dashboard_ask_for_metrics_that_there_are() {
     let known = metrics();
     assert!(known.contains("berth_claim_seconds") && known.len() > 12, "{known:?}");
-    let dashboard = dashboard();
-    let panels = dashboard["panels"].as_array().expect("panels");
-    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().cloned().unwrap_or_default());
-    let alerts = alerts();
-    let expressions = alerts.iter().chain(&[]).cloned().chain(targets).map(|one| one["expr"].clone());
     let mut wrong = Vec::new();
-    for expression in expressions {
-        let expression = expression.as_str().expect("an expression").to_owned();
+    for expression in alerts().iter().map(expression).chain(expressions()) {
         let named = named(&expression);
         let asks = !named.is_empty() || expression.contains("up{job=\"berth-system/berth-agent\"}");
         if !asks || !named.is_subset(&known) {

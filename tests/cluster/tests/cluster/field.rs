@@ -1,9 +1,10 @@
 //! The cluster that all tests share, with Berth on it.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard};
 
 use cluster_tests::{Cluster, Node, wait};
 use serde_json::{Value, json};
@@ -20,22 +21,31 @@ pub(crate) const POOLS: [(&str, &str); 2] = [("traffic-1", "eth1"), ("traffic-2"
 /// What the policy is called.
 pub(crate) const POLICY: &str = "static-ip";
 
-/// Short, for tests that wait for its end.
-const QUARANTINE: &str = "10s";
+/// Short, for tests that wait for its end; long enough to be seen between two looks on a machine that is busy.
+const QUARANTINE: &str = "6s";
 
 pub(crate) struct Field {
     pub(crate) cluster: Cluster,
+    /// Is all as [`Field::install`] left it?
+    is_whole: Cell<bool>,
 }
 
 /// A pass to the cluster: one test at a time has it.
 pub(crate) type Pass = MutexGuard<'static, Field>;
 
 /// The cluster as every test finds it: three nodes, Berth rolled out, two pools, one policy, and each node with an address on
-/// both cards. What an earlier test that failed left is put right first.
+/// both cards. What an earlier test took away, or left when it failed, is put right first.
 pub(crate) fn field() -> Pass {
     static FIELD: LazyLock<Mutex<Field>> = LazyLock::new(|| Mutex::new(Field::start()));
-    let field = FIELD.lock().unwrap_or_else(PoisonError::into_inner);
-    field.install();
+    let field = FIELD.lock().unwrap_or_else(|failed| {
+        FIELD.clear_poison();
+        let field = failed.into_inner();
+        field.disturb();
+        field
+    });
+    if !field.is_whole.get() {
+        field.install();
+    }
     field
 }
 
@@ -46,7 +56,7 @@ impl Field {
         for node in NODES {
             cluster.boot(node);
         }
-        let field = Field { cluster };
+        let field = Field { cluster, is_whole: Cell::new(false) };
         for node in NODES {
             field.wait_ready(node);
         }
@@ -68,14 +78,18 @@ impl Field {
         name.to_owned()
     }
 
+    /// From now on the next test has to put things right.
+    pub(crate) fn disturb(&self) {
+        self.is_whole.set(false);
+    }
+
     /// As `docs` tell an administrator to.
     pub(crate) fn install(&self) {
-        self.cluster.kubectl(&["apply", "-k", &base()]);
+        self.cluster.kubectl(&["apply", "-k", &quick("base")]);
         for node in self.cluster.get(&["nodes"])["items"].as_array().into_iter().flatten() {
             let name = node["metadata"]["name"].as_str().unwrap_or_default();
             if let Some(stray) = (4..10).map(Node).find(|node| node.name() == name) {
-                self.cluster.power_cut(stray);
-                self.cluster.kubectl(&["delete", "node", name]);
+                self.unplug(stray);
             }
         }
         self.wait_rolled_out();
@@ -92,6 +106,7 @@ impl Field {
         }
         self.cluster.kubectl_with(&["apply", "-f", "-"], &objects.to_string());
         self.wait_configured(&NODES);
+        self.is_whole.set(true);
     }
 
     pub(crate) fn wait_ready(&self, node: Node) {
@@ -124,33 +139,57 @@ impl Field {
         })
     }
 
-    /// A host goes for good: its power is cut and its Node deleted. Its addresses are quarantined, and free when this returns.
-    pub(crate) fn retire(&self, node: Node) {
+    /// Cuts a host's power and deletes its Node. Its pods would stay for a minute, with nobody to end them.
+    fn unplug(&self, node: Node) {
         self.cluster.power_cut(node);
-        self.cluster.kubectl(&["delete", "node", &node.name()]);
         let name = node.name();
-        let of_node = |pool: &str| -> Result<Vec<Value>, String> {
-            let all = entries(&self.cluster.try_get(&["nodeippool", pool])?);
-            Ok(all.into_iter().map(|(_, entry)| entry).filter(|entry| entry["node"] == *name).collect())
-        };
-        for (pool, _) in POOLS {
-            wait::until("its addresses to be quarantined", || match of_node(pool)?.as_slice() {
-                [one] if one["state"] == "Quarantined" => Ok(()),
-                other => Err(format!("{other:?}")),
-            });
-        }
-        for (pool, _) in POOLS {
-            wait::until("its addresses to be free", || match of_node(pool)?.as_slice() {
-                [] => Ok(()),
-                other => Err(format!("{other:?}")),
-            });
-        }
+        self.cluster.kubectl(&["delete", "node", &name]);
+        let there = format!("--field-selector=spec.nodeName={name}");
+        self.cluster.kubectl(&[
+            "delete",
+            "pods",
+            "-n",
+            "berth-system",
+            &there,
+            "--force",
+            "--grace-period=0",
+        ]);
     }
 
-    /// Gives an address of a pool to this node, when it asks. The next test's `field` takes the word back.
-    pub(crate) fn reserve(&self, pool: &str, node: Node, ip: &str) {
+    /// Of a node, in the ledgers.
+    fn entries_of(&self, node: Node) -> Result<Vec<Value>, String> {
+        let all = self.ledgers()?.into_iter().flat_map(|(_, ledger)| ledger);
+        Ok(all.map(|(_, entry)| entry).filter(|entry| entry["node"] == *node.name()).collect())
+    }
+
+    /// A host goes for good. Its addresses are quarantined, or free already, when this returns.
+    pub(crate) fn take_away(&self, node: Node) {
+        self.unplug(node);
+        wait::until("its addresses to be quarantined", || {
+            let left = self.entries_of(node)?;
+            match left.iter().all(|entry| entry["state"] == "Quarantined") {
+                true => Ok(()),
+                false => Err(format!("{left:?}")),
+            }
+        });
+    }
+
+    /// The same. They were quarantined, and are free when this returns.
+    pub(crate) fn retire(&self, node: Node) {
+        self.take_away(node);
+        assert_eq!(self.entries_of(node).expect("ledgers").len(), POOLS.len(), "nothing is free at once");
+        wait::until("its addresses to be free", || match self.entries_of(node)?.as_slice() {
+            [] => Ok(()),
+            left => Err(format!("{left:?}")),
+        });
+    }
+
+    /// Gives addresses of a pool to these nodes, when they ask. The next test's `field` takes the word back.
+    pub(crate) fn reserve(&self, pool: &str, reservations: &[(Node, &str)]) {
+        self.disturb();
         let mut seed = seeds().into_iter().find(|seed| seed["metadata"]["name"] == pool).expect("a pool");
-        seed["spec"]["reservations"] = json!([{"node": node.name(), "ip": ip}]);
+        let one = |&(node, ip): &(Node, &str)| json!({"node": node.name(), "ip": ip});
+        seed["spec"]["reservations"] = reservations.iter().map(one).collect();
         self.cluster.kubectl_with(&["apply", "-f", "-"], &seed.to_string());
     }
 
@@ -162,6 +201,22 @@ impl Field {
         pods.into_iter()
             .filter(|pod| node.is_none_or(|node| pod["spec"]["nodeName"] == *node.name()))
             .collect()
+    }
+
+    /// The container that a node's agent runs in, when it is ready.
+    pub(crate) fn agent(&self, node: Node) -> Result<String, String> {
+        let pods = self.pods("agent", Some(node));
+        let status = pods.first().map(|pod| &pod["status"]["containerStatuses"][0]).unwrap_or(&Value::Null);
+        let container = status["containerID"].as_str().filter(|_| status["ready"] == true);
+        container.map(str::to_owned).ok_or_else(|| status.to_string())
+    }
+
+    /// Waits until the node's agent is ready again, in another container than this.
+    pub(crate) fn wait_restarted(&self, node: Node, before: &str) {
+        wait::until("the agent to run again", || match self.agent(node)? {
+            same if same == before => Err(format!("still {same}")),
+            _ => Ok(()),
+        });
     }
 
     /// Waits until the node's enactment of this policy has this condition; what it says then.
@@ -189,18 +244,27 @@ impl Field {
     /// Who holds what, by the pools' ledgers.
     pub(crate) fn held(&self) -> Result<Held, String> {
         let mut held = Held::new();
-        for (pool, _) in POOLS {
-            for (address, entry) in entries(&self.cluster.try_get(&["nodeippool", pool])?) {
+        for (pool, ledger) in self.ledgers()? {
+            for (address, entry) in ledger {
                 if entry["state"] == "Quarantined" {
                     continue;
                 }
                 let node = entry["node"].as_str().unwrap_or_default().to_owned();
-                if let Some(other) = held.insert((node.clone(), pool.to_owned()), address.clone()) {
+                if let Some(other) = held.insert((node.clone(), pool.clone()), address.clone()) {
                     return Err(format!("{node} has {address} and {other} of {pool}"));
                 }
             }
         }
         Ok(held)
+    }
+
+    /// What the pools' ledgers have, in one look.
+    fn ledgers(&self) -> Result<Vec<(String, Ledger)>, String> {
+        let names = POOLS.map(|(pool, _)| pool);
+        let pools = self.cluster.try_get(&[&["nodeippools"], &names[..]].concat())?;
+        let pools = pools["items"].as_array().cloned().unwrap_or_default();
+        let name = |pool: &Value| pool["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        Ok(pools.iter().map(|pool| (name(pool), entries(pool))).collect())
     }
 }
 
@@ -210,16 +274,23 @@ fn program() -> PathBuf {
     program.expect("BERTH_STATIC is a static berth; 'make test-cluster' builds one")
 }
 
-/// What an administrator installs.
-pub(crate) fn base() -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/base").display().to_string()
+/// A folder of `deploy`.
+pub(crate) fn deploy(folder: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(folder).display().to_string()
+}
+
+/// What an administrator installs, but for what would only be waited for.
+pub(crate) fn quick(folder: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy").join(folder).display().to_string()
 }
 
 /// Addresses by node and pool.
 pub(crate) type Held = BTreeMap<(String, String), String>;
 
-/// The ledger of a pool.
-pub(crate) fn entries(pool: &Value) -> Vec<(String, Value)> {
+/// What is in a pool's ledger, by address.
+type Ledger = Vec<(String, Value)>;
+
+fn entries(pool: &Value) -> Ledger {
     let allocations = pool["status"]["allocations"].as_object().cloned().unwrap_or_default();
     allocations.into_iter().collect()
 }

@@ -11,5 +11,6 @@ mod kubelet;
 mod no_controller;
 mod nodes;
 mod tokens;
+mod told;
 mod uninstall;
 mod updates;

@@ -1,13 +1,11 @@
 //! Berth goes, and hosts keep what they have.
 
-use crate::field::{Field, NODES, POOLS, base, field};
+use crate::field::{Field, NODES, POOLS, deploy, field};
 
-/// All but the CRDs; twice, as people do who are not sure.
+/// All but the CRDs.
 pub(crate) fn remove(field: &Field) {
-    let all = format!("{}/../remove", base());
-    for _ in 0..2 {
-        field.cluster.kubectl(&["delete", "-k", &all, "--ignore-not-found"]);
-    }
+    field.disturb();
+    field.cluster.kubectl(&["delete", "-k", &deploy("remove"), "--ignore-not-found"]);
 }
 
 #[test]
@@ -16,6 +14,8 @@ fn without_berth_hosts_keep_their_configuration_and_with_it_again_they_hold_it()
     let field = field();
     let before = field.wait_configured(&NODES);
     let watches = NODES.map(|node| field.cluster.watch_addresses(node));
+    // Twice, as people do who are not sure.
+    remove(&field);
     remove(&field);
     for node in NODES {
         for (pool, card) in POOLS {
@@ -45,8 +45,7 @@ fn all_of_it_goes() {
     }
     field.cluster.kubectl(&["delete", "nip", "--all"]);
     remove(&field);
-    let crds = format!("{}/../../crds/yaml", base());
-    field.cluster.kubectl(&["delete", "-k", &crds]);
+    field.cluster.kubectl(&["delete", "-k", &deploy("../crds/yaml")]);
     let left = field.cluster.kubectl(&["api-resources", "--api-group=nmstate.io", "--no-headers"]);
     assert_eq!(left, "");
 }

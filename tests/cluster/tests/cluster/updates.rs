@@ -37,6 +37,7 @@ fn a_rolling_update_leaves_no_gap() {
     let bridge = |state: &str| json!({"name": "br-update", "type": "linux-bridge", "state": state});
     field.apply_policy("during-update", None, &bridge("up"));
     // Another image, by its digest: what it does is the same.
+    field.disturb();
     let next = field.next_image();
     for (what, container) in
         [("daemonset/berth-agent", "agent"), ("deployment/berth-controller", "controller")]
@@ -97,5 +98,5 @@ fn a_leader_that_is_killed_in_the_middle_of_a_claim_leaves_nothing_half_done() {
     after.retain(|(node, _), _| *node != fourth.name());
     assert_eq!(after, before);
     fault("BERTH_FAULT-");
-    field.retire(fourth);
+    field.take_away(fourth);
 }
