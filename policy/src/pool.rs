@@ -50,6 +50,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
+
 pub use band::StaticBand;
 pub use barred::Barred;
 pub use bitmap::{Bitmap, BitmapError};
@@ -171,8 +173,13 @@ impl Pool {
         self.ranges.iter().flat_map(Range::parts)
     }
 
-    /// Draining ranges that hold nothing that no other range has: what could go (R62, R74, R75).
-    pub fn idle(&self, held: impl Iterator<Item = IpAddr>) -> BTreeSet<&str> {
+    /// Draining ranges that hold nothing that no other range has, and of which no slice is cut: what could go (R62, R74, R75). A
+    /// slice is somebody's as a whole, also where its first address and its last lie outside of start and end.
+    pub fn idle(
+        &self,
+        held: impl Iterator<Item = IpAddr>,
+        slices: impl Iterator<Item = IpNet>,
+    ) -> BTreeSet<&str> {
         let draining = self.ranges.iter().filter(|range| !range.gives());
         let mut idle: BTreeSet<&str> = draining.map(Range::name).collect();
         if idle.is_empty() {
@@ -183,6 +190,11 @@ impl Pool {
             if let (Some(only), None) = (having.next(), having.next()) {
                 idle.remove(only.name());
             }
+        }
+        for cidr in slices {
+            self.ranges.iter().filter(|range| range.touches(cidr)).for_each(|range| {
+                idle.remove(range.name());
+            });
         }
         idle
     }
