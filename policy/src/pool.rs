@@ -41,6 +41,7 @@ mod runs;
 mod selector;
 mod slice;
 mod spec;
+mod standing;
 mod taken;
 mod tally;
 #[cfg(test)]
@@ -67,6 +68,7 @@ pub use rank::rank;
 pub use selector::{NodeSelector, Requirement, Selector, Term};
 pub use slice::{NotASlice, Slice, SliceChoice, SliceView, TakenSlices, choose_slice};
 pub use spec::{BlockSpec, PoolSpec, RangeSpec, RangeState, Reservation};
+pub use standing::{Band, Recorded, Standing, Word};
 pub use taken::Taken;
 pub use tally::Tally;
 
