@@ -63,7 +63,7 @@ bless: setup-tests ## Write every golden anew from what the code says now; read 
 MEASURED := target/measured/berth
 
 .PHONY: bench
-bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, controller, and (as root) kernel, agents, claims
+bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, controller, page, and (as root) kernel, agents, claims
 	@# Where 'make build' put it, the profile of measuring puts its own.
 	@[ -z "$(BERTH)" ] || install -D "$(BERTH)" $(MEASURED)
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)
@@ -71,6 +71,7 @@ bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, re
 	$(CARGO) bench $(LOCKED) -p agent --bench api -- $(BENCH)
 	$(if $(BERTH),BERTH=$(abspath $(MEASURED))) $(CARGO) bench $(LOCKED) -p agent --bench agents -- $(BENCH)
 	$(if $(BERTH),BERTH=$(abspath $(MEASURED))) $(CARGO) bench $(LOCKED) -p agent --bench controller -- $(BENCH)
+	$(if $(BERTH),BERTH=$(abspath $(MEASURED))) $(CARGO) bench $(LOCKED) -p agent --bench page -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p agent --bench claims -- $(BENCH)
 	$(CARGO) bench $(LOCKED) -p api-tests --bench api -- $(BENCH)
 

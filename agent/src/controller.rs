@@ -13,6 +13,7 @@ mod condition;
 mod drain;
 mod ensure;
 mod finish;
+mod hold;
 pub(crate) mod known;
 pub(crate) mod ledger;
 mod nodes;

@@ -8,6 +8,7 @@
 //! written at most every [`AGAIN`], all together [`BURST`] at once and then one every [`REFILL`]; what has to wait is
 //! written later with all that was said meanwhile. Cost: nothing while nothing is said.
 
+mod heard;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -21,6 +22,7 @@ use tokio::sync::mpsc;
 
 use crate::api::task::Task;
 use crate::metrics;
+pub(crate) use heard::Heard;
 use writer::Writer;
 
 /// Notes that wait for the writer: a pass over hundreds of policies says one of each.

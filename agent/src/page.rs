@@ -14,6 +14,7 @@ mod history;
 mod seen;
 #[cfg(test)]
 mod tests;
+mod told;
 mod view;
 
 use std::convert::Infallible;
@@ -98,7 +99,10 @@ impl Page {
         match request.uri().path() {
             "/pools" => found(Some(view::pools(&seen))),
             "/map" => found(view::map(&seen, &asked)),
-            "/address" => found(view::address(&seen, &asked)),
+            "/address" => {
+                let told = seen.told(asked.get("pool")).await;
+                found(view::address(&seen, &asked, &told))
+            }
             "/policies" => found(Some(view::policies(&seen))),
             "/search" => found(Some(view::search(&seen, asked.get("q")))),
             "/stream" => stream(seen),

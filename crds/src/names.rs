@@ -196,6 +196,8 @@ pub mod annotation {
     pub const CONFIRM_RELEASE: &str = "nmstate.io/confirm-release";
     /// On a pool or a slice: give nothing new until the annotation is gone (before a restore, and by it).
     pub const HOLD: &str = "nmstate.io/hold";
+    /// The value of [`HOLD`] that `berth serve restore` leaves: such a hold ends by itself, after one quarantine.
+    pub const RESTORED: &str = "restored from a backup";
     /// On a pool: version of the ledger's schema. An unknown value stops the pool.
     pub const SCHEMA_VERSION: &str = "nmstate.io/schema-version";
     /// On a pool: how the ledger is written down. An unknown value stops the pool.

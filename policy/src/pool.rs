@@ -41,6 +41,7 @@ mod runs;
 mod selector;
 mod slice;
 mod spec;
+mod standing;
 mod taken;
 mod tally;
 #[cfg(test)]
@@ -49,6 +50,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+
+use ipnet::IpNet;
 
 pub use band::StaticBand;
 pub use barred::Barred;
@@ -65,6 +68,7 @@ pub use rank::rank;
 pub use selector::{NodeSelector, Requirement, Selector, Term};
 pub use slice::{NotASlice, Slice, SliceChoice, SliceView, TakenSlices, choose_slice};
 pub use spec::{BlockSpec, PoolSpec, RangeSpec, RangeState, Reservation};
+pub use standing::{Band, Recorded, Standing, Word};
 pub use taken::Taken;
 pub use tally::Tally;
 
@@ -171,8 +175,13 @@ impl Pool {
         self.ranges.iter().flat_map(Range::parts)
     }
 
-    /// Draining ranges that hold nothing that no other range has: what could go (R62, R74, R75).
-    pub fn idle(&self, held: impl Iterator<Item = IpAddr>) -> BTreeSet<&str> {
+    /// Draining ranges that hold nothing that no other range has, and of which no slice is cut: what could go (R62, R74, R75). A
+    /// slice is somebody's as a whole, also where its first address and its last lie outside of start and end.
+    pub fn idle(
+        &self,
+        held: impl Iterator<Item = IpAddr>,
+        slices: impl Iterator<Item = IpNet>,
+    ) -> BTreeSet<&str> {
         let draining = self.ranges.iter().filter(|range| !range.gives());
         let mut idle: BTreeSet<&str> = draining.map(Range::name).collect();
         if idle.is_empty() {
@@ -183,6 +192,11 @@ impl Pool {
             if let (Some(only), None) = (having.next(), having.next()) {
                 idle.remove(only.name());
             }
+        }
+        for cidr in slices {
+            self.ranges.iter().filter(|range| range.touches(cidr)).for_each(|range| {
+                idle.remove(range.name());
+            });
         }
         idle
     }

@@ -45,7 +45,7 @@ fn hold(what: &str, worlds: &[(Config, Bounds)]) {
 
 const WHOLE: Bounds = Bounds { states: usize::MAX };
 
-/// Each with a second controller that takes two old copies, with agents that serve themselves, with two
+/// R84: all races. Each with a second controller that takes two old copies, with agents that serve themselves, with two
 /// addresses (and an old copy), with two captures, with three hosts.
 #[test]
 fn every_fault_alone() {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crds::NodeIPSlice;
+use crds::names::annotation::HOLD;
 use crds::names::finalizer;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, ResourceExt};
@@ -101,6 +102,20 @@ pub(crate) async fn write(
             },
             _ => Err(error),
         },
+    }
+}
+
+/// Takes the word off that keeps a slice on hold, as it was read. Nothing, if somebody else wrote first, or it is gone.
+pub(crate) async fn resume(
+    client: &Client,
+    object: &NodeIPSlice,
+) -> Result<Option<NodeIPSlice>, kube::Error> {
+    let version = object.resource_version();
+    let metadata = json!({"uid": object.uid(), "resourceVersion": version, "annotations": {HOLD: null}});
+    let patch = Patch::Merge(json!({"metadata": metadata}));
+    match api(client).patch(&object.name_any(), &PatchParams::default(), &patch).await {
+        Ok(now) => Ok(Some(now)),
+        Err(error) => overtaken(error).map(|_| None),
     }
 }
 

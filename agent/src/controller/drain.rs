@@ -1,10 +1,11 @@
 //! Ranges that are to go (R62, R64, R65, R96): a Draining one that has been idle for a while is named in `status.drained`, and
 //! may be removed then, not before: the CRD refuses it.
 //!
-//! Idle is a range that holds nothing that no other range has, and of which no slice is cut. Whoever held an address of it and had not been heard of (a
-//! host that was off, a journal that asserts) has that while to say so; then the range is in use again, which is told. The
-//! while counts from when this controller saw it idle, so that a new leader counts anew. Cost: a look at the ledger of a pool
-//! that has a Draining range, and one small write when one is drained.
+//! Idle is a range that holds nothing that no other range has, and of which no slice is cut: a slice is its node's as a whole, and
+//! goes when the last address in it does. Whoever held an address of the range and had not been heard of (a host that was off, a
+//! journal that asserts) has that while to say so; then the range is in use again, which is told. The while counts from when
+//! this controller saw it idle, so that a new leader counts anew. Cost: a look at the ledger and the slices of a pool that has a
+//! Draining range, and one small write when one is drained.
 
 use std::sync::PoisonError;
 
@@ -16,9 +17,8 @@ use super::{Lead, told};
 impl Lead {
     /// The ranges of a pool that may go, and when to look again.
     pub(super) fn drained(&self, look: &Look) -> (Vec<String>, Option<Time>) {
-        // A slice is somebody's as a whole: its node gives itself addresses of it.
-        let slices = look.slices.iter().map(|slice| slice.cidr.network());
-        let idle = look.known.pool.idle(look.ledger.allocations.keys().copied().chain(slices));
+        let held = look.ledger.allocations.keys().copied();
+        let idle = look.known.pool.idle(held, look.slices.iter().map(|slice| slice.cidr));
         let before =
             look.known.object.status.as_ref().map(|status| status.drained.as_slice()).unwrap_or_default();
         let grace = self.settings.grace.as_secs();

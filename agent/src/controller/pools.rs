@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crds::names::annotation::{CONFIRM_RELEASE, HOLD, RESET_POOL, SLICED};
+use crds::names::annotation::{CONFIRM_RELEASE, RESET_POOL, SLICED};
 use crds::names::{finalizer, label, pool as names};
 use crds::{NodeIPPool, NodeIPPoolStatus, NodeNetworkConfigurationEnactment, NodeNetworkState};
 use kube::ResourceExt;
@@ -182,6 +182,7 @@ impl Lead {
             return Ok(step);
         }
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).remove(&look.name);
+        self.resume_slices(look).await?;
         let served = match look.known.pool.is_sliced() {
             true => self.gather(look).await?,
             false => self.serve(look).await?,
@@ -299,33 +300,6 @@ impl Lead {
             return Ok(Step::On);
         }
         self.serve(look).await
-    }
-
-    /// On hold: who holds what is asserted, nothing is given (rule 6).
-    async fn held(&self, look: &Look) -> Result<Step, kube::Error> {
-        let asked = look.known.object.annotations().contains_key(HOLD);
-        let begun = look.known.object.status.as_ref().is_some_and(|status| status.hold.is_some());
-        if !begun {
-            let until = look.now.saturating_add(look.known.pool.quarantine());
-            return self.write(look, &Ledger { hold: Some(Hold { until }), ..look.ledger.clone() }).await;
-        }
-        let until = look.ledger.hold.map_or(0, |hold| hold.until);
-        let Some(reading) = self.reading(look).await? else {
-            return Ok(Step::On);
-        };
-        // While an administrator asks for it, it lasts.
-        let at = if asked { look.now.min(until.saturating_sub(1)) } else { look.now };
-        let uncovered = look.uncovered(&reading);
-        let facts = uncovered.facts(&reading.facts(None));
-        match claim::reassert(&look.ledger, &look.name, &look.known.pool, &facts, at) {
-            Some(next) => self.write(look, &next).await,
-            None => {
-                if !asked {
-                    self.later(look, until.max(look.now + 1));
-                }
-                self.show(look).await
-            }
-        }
     }
 
     /// Holders before waiters: an unproven ledger is put together before anything is given of it (rule 5).
@@ -544,7 +518,7 @@ impl Lead {
     }
 
     /// What people see of it: the condition, counts.
-    async fn show(&self, look: &Look) -> Result<Step, kube::Error> {
+    pub(super) async fn show(&self, look: &Look) -> Result<Step, kube::Error> {
         let before = look.known.object.status.clone().unwrap_or_default();
         let Ok(mut status) = records::pool::status(&look.ledger, &look.known.pool, &look.barred, &before)
         else {
@@ -687,7 +661,11 @@ impl Lead {
         Ok(reading.unreadable.is_empty().then_some(reading))
     }
 
-    async fn patch_pool(&self, look: &Look, metadata: serde_json::Value) -> Result<Step, kube::Error> {
+    pub(super) async fn patch_pool(
+        &self,
+        look: &Look,
+        metadata: serde_json::Value,
+    ) -> Result<Step, kube::Error> {
         let mut metadata = metadata;
         metadata["resourceVersion"] = json!(look.known.object.resource_version());
         self.patch_pool_by_name(&look.name, metadata).await
@@ -721,7 +699,7 @@ impl Lead {
         }
     }
 
-    fn later(&self, look: &Look, at: Time) {
+    pub(super) fn later(&self, look: &Look, at: Time) {
         let wait = Duration::from_secs(at.saturating_sub(look.now).max(1));
         self.known.put_off(Work::of_pool(look.name.clone()), wait);
     }

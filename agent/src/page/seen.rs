@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
+use ipnet::IpNet;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 use policy::claim::Entry;
@@ -13,14 +14,19 @@ use policy::pool::{Barred, Pool};
 use tokio::sync::watch;
 
 use super::history::History;
+use super::told::Told;
 use crate::api::{Change, Link, Watched};
 use crate::clock::now;
+use crate::events::Heard;
 use crate::records;
 
 /// How long watches go on after the last look: a page that is loaded again finds them.
 const LINGER: Duration = Duration::from_secs(60);
 /// How long a first look may wait for everything to be read.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long for slices, which are many.
+const BRIEFLY: Duration = Duration::from_secs(2);
 
 /// What is seen, and when somebody last looked.
 type Looked = Option<(Arc<Seen>, Instant)>;
@@ -78,18 +84,62 @@ async fn end_unseen(seen: Arc<Mutex<Looked>>) {
 }
 
 /// A pool with everything that is in its ledger, or in its slices'.
+#[derive(Clone)]
 pub(super) struct PoolSeen {
     pub(super) object: Arc<NodeIPPool>,
     /// Nothing, where this version can't read its spec.
-    pub(super) pool: Option<Pool>,
+    pub(super) pool: Option<Arc<Pool>>,
     pub(super) entries: BTreeMap<IpAddr, Entry>,
+    /// By their first addresses: they never overlap.
+    pub(super) slices: BTreeMap<IpAddr, Arc<SliceSeen>>,
+}
+
+impl PoolSeen {
+    /// The slice that an address is in.
+    pub(super) fn slice_of(&self, ip: IpAddr) -> Option<&SliceSeen> {
+        let (_, slice) = self.slices.range(..=ip).next_back()?;
+        slice.cidr.contains(&ip).then_some(&**slice)
+    }
+
+    /// The slices that have addresses from `first` to `last`, in their order.
+    pub(super) fn slices_in(&self, first: IpAddr, last: IpAddr) -> impl Iterator<Item = &SliceSeen> {
+        let before = self.slice_of(first).filter(|slice| slice.cidr.network() < first);
+        before.into_iter().chain(self.slices.range(first..=last).map(|(_, slice)| &**slice))
+    }
+}
+
+/// A block, whose it is, and what of it is given.
+pub(super) struct SliceSeen {
+    pub(super) pool: String,
+    pub(super) cidr: IpNet,
+    pub(super) node: String,
+    pub(super) entries: BTreeMap<IpAddr, Entry>,
+    /// When it was made, in seconds.
+    made: u64,
+}
+
+impl SliceSeen {
+    /// Nothing, where it can't be read.
+    fn of(object: &NodeIPSlice) -> Option<Self> {
+        let made = object.metadata.creation_timestamp.as_ref();
+        Some(Self {
+            pool: object.spec.pool.clone(),
+            cidr: crds::address::cidr(&object.spec.cidr)?,
+            node: object.spec.node.clone(),
+            entries: records::pool::read_slice(object).map(|ledger| ledger.allocations).unwrap_or_default(),
+            made: made.map(|time| time.0.as_second().unsigned_abs()).unwrap_or_default(),
+        })
+    }
 }
 
 #[derive(Default)]
 struct Index {
     pools: BTreeMap<String, Arc<PoolSeen>>,
-    slices: BTreeMap<String, Arc<NodeIPSlice>>,
+    /// By name.
+    slices: BTreeMap<String, Arc<SliceSeen>>,
     history: History,
+    /// Since when somebody looks: what was there before is no news.
+    since: u64,
 }
 
 pub(super) struct Seen {
@@ -99,12 +149,13 @@ pub(super) struct Seen {
     slices: Watched<NodeIPSlice>,
     policies: Watched<NodeNetworkConfigurationPolicy>,
     enactments: Watched<NodeNetworkConfigurationEnactment>,
+    told: Told,
 }
 
 impl Seen {
     fn start(client: &Client) -> Arc<Self> {
         let (changes, _) = watch::channel(0);
-        let index: Arc<Mutex<Index>> = Arc::default();
+        let index = Arc::new(Mutex::new(Index { since: now(), ..Index::default() }));
         let all = ListParams::default;
         let tick = |changes: &watch::Sender<u64>| changes.send_modify(|count| *count += 1);
         let of_pools = (index.clone(), changes.clone());
@@ -121,16 +172,20 @@ impl Seen {
             }),
             policies: Watched::start(Api::all(client.clone()), all(), move |_| tick(&of_policies)),
             enactments: Watched::start(Api::all(client.clone()), all(), move |_| tick(&of_enactments)),
+            told: Told::new(client),
             index,
             changes,
         })
     }
 
-    /// Slices are not waited for: where a controller has no right to read them, there are none that matter.
+    /// Slices are waited for briefly, and not where they can't be read: without them the rest is still worth a look.
     async fn started(&self) {
         self.pools.started().await;
         self.policies.started().await;
         self.enactments.started().await;
+        if matches!(self.slices.link(), Link::Starting) {
+            let _ = tokio::time::timeout(BRIEFLY, self.slices.started()).await;
+        }
     }
 
     /// Why something isn't read, or no longer current.
@@ -169,6 +224,14 @@ impl Seen {
         of(&lock(&self.index).history)
     }
 
+    /// What Events tell of a pool, the latest first.
+    pub(super) async fn told(&self, pool: &str) -> Arc<Vec<Heard>> {
+        match self.pool(pool) {
+            Some(_) => self.told.of(pool).await,
+            None => Arc::default(),
+        }
+    }
+
     pub(super) fn policies(&self) -> Vec<Arc<NodeNetworkConfigurationPolicy>> {
         self.policies.all()
     }
@@ -190,30 +253,49 @@ impl Index {
         }
     }
 
+    /// Only what is its own changes: a crowd that claims tells of thousands.
     fn slice(&mut self, change: &Change<NodeIPSlice>) {
-        let object = change.object();
-        match change {
-            Change::Put(_) => self.slices.insert(object.name_any(), object.clone()),
-            Change::Gone(_) => self.slices.remove(&object.name_any()),
+        let name = change.object().name_any();
+        let is = match change {
+            Change::Put(object) => SliceSeen::of(object).map(Arc::new),
+            Change::Gone(_) => None,
         };
-        if let Some(seen) = self.pools.get(&object.spec.pool) {
-            self.put(seen.object.clone());
+        let was = match &is {
+            Some(is) => self.slices.insert(name, is.clone()),
+            None => self.slices.remove(&name),
+        };
+        let Some(of) = is.as_ref().or(was.as_ref()).map(|slice| slice.pool.clone()) else { return };
+        let Some(pool) = self.pools.get_mut(&of) else { return };
+        let none = BTreeMap::new();
+        let before = was.as_ref().map_or(&none, |slice| &slice.entries);
+        let after = is.as_ref().map_or(&none, |slice| &slice.entries);
+        if was.is_some() || is.as_ref().is_some_and(|slice| slice.made >= self.since) {
+            self.history.note(&of, before, after, now());
+        }
+        let seen = Arc::make_mut(pool);
+        before.keys().for_each(|ip| drop(seen.entries.remove(ip)));
+        if let Some(was) = &was {
+            seen.slices.remove(&was.cidr.network());
+        }
+        if let Some(is) = is {
+            seen.entries.extend(is.entries.clone());
+            seen.slices.insert(is.cidr.network(), is);
         }
     }
 
     fn put(&mut self, object: Arc<NodeIPPool>) {
         let name = object.name_any();
-        let pool = records::pool::meaning(&object).ok();
+        let pool = records::pool::meaning(&object).ok().map(Arc::new);
         let ledger = pool.as_ref().and_then(|pool| records::pool::read(&object, pool).ok());
         let mut entries = ledger.map(|ledger| ledger.allocations).unwrap_or_default();
-        for slice in self.slices.values().filter(|slice| slice.spec.pool == name) {
-            entries.extend(
-                records::pool::read_slice(slice).map(|ledger| ledger.allocations).unwrap_or_default(),
-            );
+        let mut slices = BTreeMap::new();
+        for slice in self.slices.values().filter(|slice| slice.pool == name) {
+            entries.extend(slice.entries.clone());
+            slices.insert(slice.cidr.network(), slice.clone());
         }
         if let Some(was) = self.pools.get(&name) {
             self.history.note(&name, &was.entries, &entries, now());
         }
-        self.pools.insert(name, Arc::new(PoolSeen { object, pool, entries }));
+        self.pools.insert(name, Arc::new(PoolSeen { object, pool, entries, slices }));
     }
 }

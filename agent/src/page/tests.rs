@@ -2,8 +2,9 @@
 
 use std::net::SocketAddr;
 
-use crds::{NodeIPPool, NodeNetworkConfigurationPolicy};
+use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationPolicy};
 use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, HOST};
+use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::Value;
 
@@ -34,6 +35,16 @@ impl Look {
         let pools: Api<NodeIPPool> = Api::all(self.api.client());
         let status = Patch::Merge(json!({"status": {"sequence": 1, "allocations": allocations}}));
         pools.patch_status(name, &PatchParams::default(), &status).await.unwrap();
+    }
+
+    async fn slice(&self, pool: &str, first: &str, node: &str, allocations: Value) {
+        let slices: Api<NodeIPSlice> = Api::all(self.api.client());
+        let name = format!("{pool}.{first}");
+        let spec = json!({"pool": pool, "cidr": format!("{first}/28"), "node": node, "nodeUID": node});
+        let slice = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+        slices.create(&PostParams::default(), &slice).await.unwrap();
+        let status = Patch::Merge(json!({"status": {"sequence": 1, "allocations": allocations}}));
+        slices.patch_status(&name, &PatchParams::default(), &status).await.unwrap();
     }
 
     async fn asked(&self, path: &str, headers: &[(HeaderName, &str)]) -> Answer {
@@ -102,6 +113,77 @@ async fn large_ranges_are_told_in_stretches() {
     assert_eq!(map["cells"][0]["counts"][0], "1");
     let near = look.get("/map?pool=v6&range=default&family=6&from=0&bits=0").await;
     assert_eq!(near["cells"][4]["node"], "node01");
+}
+
+/// A sliced pool: of each block whose it is and how full, of each address which block it is in; followed as slices come and go.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slices_are_told_with_their_owners() {
+    let look = Look::new("127.0.0.1:9467");
+    look.pool("sliced", json!({"range": {"cidr": "10.20.0.0/16", "perNodeHostBits": 4}}), json!({})).await;
+    let aside = json!({"node": "node02", "request": "b", "state": "Quarantined", "until": "2026-01-01T00:00:00Z", "reason": "NodeGone"});
+    look.slice(
+        "sliced",
+        "10.20.0.0",
+        "node01",
+        json!({"10.20.0.1": held("node01"), "10.20.0.2": held("node01")}),
+    )
+    .await;
+    look.slice("sliced", "10.20.0.32", "node02", json!({"10.20.0.33": aside})).await;
+    let near = "/map?pool=sliced&range=default&family=4&from=0&bits=0";
+    let mut map = look.get(near).await;
+    // Slices are not waited for.
+    while map["slices"]["count"] != 2 {
+        map = look.get(near).await;
+    }
+    let first = json!({"cidr": "10.20.0.0/28", "node": "node01", "ip": "10.20.0.1", "offset": "0", "held": "2", "quarantined": "0", "free": "13"});
+    let second = json!({"cidr": "10.20.0.32/28", "node": "node02", "ip": "10.20.0.32", "offset": "31", "held": "0", "quarantined": "1", "free": "15"});
+    assert_eq!(map["slices"]["shown"], json!([first, second]));
+    assert_eq!(map["cells"][1]["state"], "held");
+    assert_eq!(map["cells"][14]["slice"], json!({"cidr": "10.20.0.0/28", "node": "node01"}));
+    assert!(map["cells"][15]["slice"].is_null(), "the next block is nobody's");
+    // From afar: how many have something there, and who.
+    let far = look.get("/map?pool=sliced&range=default&family=4").await;
+    assert_eq!(
+        (&far["cells"][0]["owners"], &far["cells"][0]["nodes"]),
+        (&json!(2), &json!(["node01", "node02"]))
+    );
+    assert!(far["cells"][1]["owners"].is_null());
+    assert_eq!(look.get("/pools").await["pools"][0]["slices"], 2);
+    // What was there when somebody began to look is no news; what goes is.
+    let was = |ip: &'static str| {
+        let look = &look;
+        async move { look.get(&format!("/address?pool=sliced&ip={ip}")).await }
+    };
+    let told = was("10.20.0.33").await;
+    assert_eq!(told["slice"]["node"], "node02");
+    let slices: Api<NodeIPSlice> = Api::all(look.api.client());
+    slices.delete("sliced.10.20.0.32", &kube::api::DeleteParams::default()).await.unwrap();
+    while look.get(near).await["slices"]["count"] != 1 {}
+    let told = was("10.20.0.33").await;
+    assert_eq!((&told["state"], &told["history"][0]["what"]), (&json!("free"), &json!("freed")));
+    assert!(told["slice"].is_null());
+}
+
+/// What Events tell of an address is told with it, and nothing of others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_are_the_history_of_before() {
+    let look = Look::new("127.0.0.1:9467");
+    look.pool("traffic-1", seeds(), json!({})).await;
+    let events: Api<Event> = Api::namespaced(look.api.client(), "default");
+    for (name, message) in
+        [("one", "10.10.10.1: freed, node01 had it"), ("two", "10.10.10.10: freed, node02 had it")]
+    {
+        let event = serde_json::from_value(json!({
+            "metadata": {"name": name}, "involvedObject": {"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "name": "traffic-1"},
+            "reason": "AddressFreed", "message": message, "type": "Normal", "count": 2,
+            "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:07Z",
+        }));
+        events.create(&PostParams::default(), &event.unwrap()).await.unwrap();
+    }
+    let told = look.get("/address?pool=traffic-1&ip=10.10.10.1").await;
+    let heard = json!({"at": 1_767_225_607, "what": "AddressFreed", "message": "10.10.10.1: freed, node01 had it", "count": 2});
+    assert_eq!(told["told"], json!([heard]));
+    assert_eq!(look.get("/address?pool=traffic-1&ip=10.10.10.2").await["told"], json!([]));
 }
 
 /// What happens while somebody looks is told, and remembered.

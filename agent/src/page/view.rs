@@ -1,26 +1,29 @@
 //! What the page asks for, as JSON. Reads what is seen, decides nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use crds::names::condition::{AVAILABLE, DEGRADED, IGNORED, PROGRESSING, TRUE};
 use crds::names::label;
 use kube::ResourceExt;
 use policy::claim::{Entry, EntryState, Time};
-use policy::pool::{Barred, Family, Part, Pool, Range, RangeState, Status};
+use policy::pool::{Band, Barred, Family, Part, Pool, Range, RangeState, Recorded, Word};
 use serde_json::{Value, json};
 
 use super::Asked;
 use super::history::{Change, What};
-use super::seen::{PoolSeen, Seen};
+use super::seen::{PoolSeen, Seen, SliceSeen};
+use crate::events::Heard;
 use crate::records;
 
 /// A map has so many cells at the most: what a screen shows and a person can tell apart. A power of two.
 pub(super) const CELLS: u128 = 1024;
 /// So many finds are shown; the rest is counted.
 const FINDS: usize = 100;
-/// So many changes of one address.
+/// So many changes of one address, and so many Events.
 const CHANGES: usize = 20;
+/// So many nodes are named of a stretch with many slices.
+const NAMED: usize = 4;
 
 pub(super) fn pools(seen: &Seen) -> Value {
     let pools: Vec<Value> = seen.pools().iter().map(|(name, pool)| overview(name, pool)).collect();
@@ -42,7 +45,8 @@ fn overview(name: &str, seen: &PoolSeen) -> Value {
         "quarantined": quarantined,
         "hold": status.hold.is_some(),
         "deleting": seen.object.metadata.deletion_timestamp.is_some(),
-        "ranges": seen.pool.iter().flat_map(Pool::ranges).map(range).collect::<Vec<_>>(),
+        "slices": seen.slices.len(),
+        "ranges": seen.pool.iter().flat_map(|pool| pool.ranges()).map(range).collect::<Vec<_>>(),
     })
 }
 
@@ -101,14 +105,14 @@ pub(super) fn map(seen: &Seen, asked: &Asked) -> Option<Value> {
     let window = bits + CELLS.trailing_zeros();
     let from = from.min(part.last_offset()).checked_shr(window).map_or(0, |windows| windows << window);
     let barred = seen.barred(name);
-    let drawn = Drawn { pool, part, barred: &barred, entries: &pool_seen.entries };
+    let drawn = Drawn { pool, part, barred: &barred, seen: &pool_seen };
     let firsts = (0..CELLS).map_while(|cell| from.checked_add(cell << bits));
     let firsts = firsts.take_while(|first| *first <= part.last_offset());
     let cells: Vec<Value> = firsts.map(|first| drawn.cell(first, bits)).collect();
     Some(json!({
         "pool": name, "range": range.name(), "family": family_word(part.family()), "cidr": part.cidr().to_string(),
         "from": from.to_string(), "bits": bits, "whole": whole, "size": size(part).to_string(),
-        "cells": cells,
+        "cells": cells, "slices": range.host_bits().map(|_| drawn.slices(from, bits)),
     }))
 }
 
@@ -116,13 +120,13 @@ struct Drawn<'a> {
     pool: &'a Pool,
     part: &'a Part,
     barred: &'a Barred,
-    entries: &'a BTreeMap<IpAddr, Entry>,
+    seen: &'a PoolSeen,
 }
 
 impl Drawn<'_> {
     fn cell(&self, first: u128, bits: u32) -> Value {
         match (bits, self.part.address_at(first)) {
-            (0, Some(ip)) => standing(self.pool, self.barred, self.entries, ip),
+            (0, Some(ip)) => standing(self.pool, self.barred, self.seen, ip),
             (_, at) => self.stretch(first, bits, at),
         }
     }
@@ -130,45 +134,80 @@ impl Drawn<'_> {
     fn stretch(&self, first: u128, bits: u32, at: Option<IpAddr>) -> Value {
         let last = first.saturating_add((1 << bits) - 1).min(self.part.last_offset());
         let ends = at.zip(self.part.address_at(last));
-        let held = ends.into_iter().flat_map(|(from, to)| self.entries.range(from..=to));
+        let held = ends.into_iter().flat_map(|(from, to)| self.seen.entries.range(from..=to));
         let held = held.map(|(ip, entry)| (*ip, !entry.is_held()));
         let tally = self.pool.tally(self.part, (first, last), self.barred, held);
         let counts = [tally.held, tally.quarantined, tally.reserved, tally.band, tally.free, tally.never];
-        json!({
+        let nodes = ends.into_iter().flat_map(|(from, to)| self.seen.slices_in(from, to));
+        let nodes: BTreeSet<&str> = nodes.map(|slice| slice.node.as_str()).collect();
+        let mut cell = json!({
             "ip": at.map(|ip| ip.to_string()),
             "to": ends.map(|(_, to)| to.to_string()),
             "offset": first.to_string(),
             "counts": counts.map(|count| count.to_string()),
+        });
+        if !nodes.is_empty() {
+            cell["owners"] = json!(nodes.len());
+            cell["nodes"] = json!(nodes.into_iter().take(NAMED).collect::<Vec<_>>());
+        }
+        cell
+    }
+
+    /// The slices of what is drawn: whose each is, and how full. The first [`FINDS`], and how many there are.
+    fn slices(&self, from: u128, bits: u32) -> Value {
+        let last = from.saturating_add((CELLS << bits) - 1).min(self.part.last_offset());
+        let ends = self.part.address_at(from).zip(self.part.address_at(last));
+        let mut shown = Vec::new();
+        let mut count = 0_usize;
+        for slice in ends.into_iter().flat_map(|(first, last)| self.seen.slices_in(first, last)) {
+            count += 1;
+            if shown.len() < FINDS {
+                shown.push(self.slice(slice));
+            }
+        }
+        json!({"count": count, "shown": shown})
+    }
+
+    fn slice(&self, slice: &SliceSeen) -> Value {
+        let (first, last) = (slice.cidr.network(), slice.cidr.broadcast());
+        let (start, end) = (self.part.start().max(first), self.part.end().min(last));
+        let recorded = self.seen.entries.range(first..=last).map(|(ip, entry)| (*ip, !entry.is_held()));
+        let ends = self.part.offset_of(start).zip(self.part.offset_of(end));
+        let tally =
+            ends.map(|ends| self.pool.tally(self.part, ends, self.barred, recorded)).unwrap_or_default();
+        json!({
+            "cidr": slice.cidr.to_string(), "node": slice.node, "ip": start.to_string(),
+            "offset": ends.map(|(from, _)| from.to_string()),
+            "held": tally.held.to_string(), "quarantined": tally.quarantined.to_string(),
+            "free": (tally.free + tally.reserved).to_string(),
         })
     }
 }
 
 /// One address.
-fn standing(pool: &Pool, barred: &Barred, entries: &BTreeMap<IpAddr, Entry>, ip: IpAddr) -> Value {
+fn standing(pool: &Pool, barred: &Barred, seen: &PoolSeen, ip: IpAddr) -> Value {
     let mut cell = json!({"ip": ip.to_string()});
-    let (word, why) = match pool.explain(ip) {
-        Status::OutOfRange => ("outside", None),
-        Status::Gateway { .. } => ("gateway", None),
-        Status::Excluded(why) => ("excluded", Some(why.to_string())),
-        Status::Reserved { node } => ("reserved", Some(format!("for {node}"))),
-        Status::StaticBand { .. } | Status::Dynamic { .. } if barred.contains(ip) => {
-            ("barred", barred.owner(ip).map(|owner| format!("{owner} has it too")))
-        }
-        Status::StaticBand { .. } => ("band", None),
-        Status::Dynamic { .. } => ("free", None),
+    let entry = seen.entries.get(&ip);
+    let stands = pool.standing(ip, barred, entry.map(recorded));
+    cell["state"] = match (stands.word, stands.band) {
+        (Word::Free, Some(Band::Static)) => json!("band"),
+        (word, _) => json!(word.as_str()),
     };
-    let word = match entries.get(&ip) {
-        None => word,
-        Some(entry) => {
-            fill(&mut cell, entry);
-            if entry.is_held() { "held" } else { "quarantined" }
-        }
-    };
-    cell["state"] = json!(word);
-    if let Some(why) = why {
+    if let Some(entry) = entry {
+        fill(&mut cell, entry);
+    }
+    let reserved = stands.reserved_for.map(|node| format!("for {node}"));
+    if let Some(why) = stands.why.or(reserved) {
         cell["why"] = json!(why);
     }
+    if let Some(slice) = seen.slice_of(ip) {
+        cell["slice"] = json!({"cidr": slice.cidr.to_string(), "node": slice.node});
+    }
     cell
+}
+
+fn recorded(entry: &Entry) -> Recorded {
+    if entry.is_held() { Recorded::Held } else { Recorded::Quarantined }
 }
 
 fn fill(cell: &mut Value, entry: &Entry) {
@@ -186,19 +225,24 @@ fn fill(cell: &mut Value, entry: &Entry) {
     }
 }
 
-/// One address and what it has been through: `pool`, `ip`.
-pub(super) fn address(seen: &Seen, asked: &Asked) -> Option<Value> {
+/// One address and what it has been through, as this process saw it and as Events tell it: `pool`, `ip`.
+pub(super) fn address(seen: &Seen, asked: &Asked, told: &[Heard]) -> Option<Value> {
     let name = asked.get("pool");
     let pool_seen = seen.pool(name)?;
     let pool = pool_seen.pool.as_ref()?;
     let ip: IpAddr = asked.get("ip").parse().ok()?;
-    let mut shown = standing(pool, &seen.barred(name), &pool_seen.entries, ip);
+    let mut shown = standing(pool, &seen.barred(name), &pool_seen, ip);
     shown["pool"] = json!(name);
     if let Some(offset) = pool.offset_of(ip) {
         shown["offset"] = json!(offset.to_string());
     }
     let changes = seen.history(|history| history.of(name, ip).take(CHANGES).map(change).collect::<Vec<_>>());
     shown["history"] = json!(changes);
+    let told = told.iter().filter(|heard| heard.mentions(ip.to_canonical())).take(CHANGES);
+    let told = told.map(
+        |heard| json!({"at": heard.at, "what": heard.what, "message": heard.message, "count": heard.count}),
+    );
+    shown["told"] = json!(told.collect::<Vec<_>>());
     Some(shown)
 }
 
@@ -269,7 +313,7 @@ fn find(name: &str, pool: &Pool, ip: IpAddr, entry: &Entry) -> Value {
     let mut found = json!({
         "pool": name,
         "ip": ip.to_string(),
-        "state": if entry.is_held() { "held" } else { "quarantined" },
+        "state": pool.standing(ip, &Barred::default(), Some(recorded(entry))).word.as_str(),
         "range": range.map(Range::name),
         "family": family_word(Family::of(ip)),
         "offset": part.and_then(|part| part.offset_of(ip)).map(|offset| offset.to_string()),

@@ -94,7 +94,7 @@ pub(crate) async fn r26_a_new_address_waits_for_the_node_to_be_ready(on: On) {
     field.agree().await;
 }
 
-/// R30: a policy that no longer selects a host is, there, a policy that is gone.
+/// R30, R109 (Release): a policy that no longer selects a host is, there, a policy that is gone.
 pub(crate) async fn r30_a_host_that_is_selected_no_more_lets_go(on: On) {
     let field = field(on).await;
     let host = field.host("node01", 1).await;

@@ -178,6 +178,8 @@ suite! {
             r113_r115_r119_a_node_that_fills_its_slice_takes_another
             r92_of_two_families_a_node_takes_two_slices_or_none
             r118_slices_run_out_and_room_is_found
+            r62_r64_r96_a_sliced_range_drains_and_goes
+            rule6_what_a_restore_holds_gives_again_by_itself
             r117_the_slice_of_a_lost_node_is_set_aside_freed_and_used_again
             r33_r97_a_sliced_pool_made_anew_gives_nobody_what_is_held
             rule7_a_node_made_anew_keeps_what_is_on_its_card

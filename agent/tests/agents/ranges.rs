@@ -186,7 +186,7 @@ pub(crate) async fn r101_r104_a_range_more_serves_who_waits(on: On) {
     field.agree().await;
 }
 
-/// R60, R74, R101: a full pool grows by a range, also by one that overlaps with the first; `range` becomes `ranges`; who has
+/// R60, R74, R101, R109 (add range): a full pool grows by a range, also by one that overlaps with the first; `range` becomes `ranges`; who has
 /// an address keeps it, and nobody starts anything again.
 pub(crate) async fn r60_r74_r109_a_full_pool_grows(on: On) {
     let field = Field::new(on).await;
@@ -215,7 +215,7 @@ pub(crate) async fn r60_r74_r109_a_full_pool_grows(on: On) {
     field.agree().await;
 }
 
-/// R85 to R91, R105: of the ranges that a node may have of, the one that names it most closely gives, with its gateway and
+/// R85 to R91, R105, R109 (TieBreak): of the ranges that a node may have of, the one that names it most closely gives, with its gateway and
 /// attributes; full, the next; one without a selector last.
 pub(crate) async fn r85_r87_r90_r105_r109_ties_are_broken(on: On) {
     let field = Field::new(on).await;
@@ -357,7 +357,7 @@ pub(crate) async fn r81_r103_pools_of_the_configuration_are_there(on: On) {
     field.agree().await;
 }
 
-/// R62, R64, R65, R82, R95, R96: renumbering. A new range, the old one drains: it gives nothing new, and can't go while it holds
+/// R62, R64, R65, R82, R95, R96, R109 (Delete, Terminate, delete a range in use): renumbering. A new range, the old one drains: it gives nothing new, and can't go while it holds
 /// something, nor before its grace is over; who claims anew gets of the new one. A holder who had not been heard of says so in
 /// that time: told, and it has to wait on. Then it goes, and nobody's address changes by that.
 pub(crate) async fn r62_r64_r65_r82_r95_r96_a_range_drains_and_goes(on: On) {

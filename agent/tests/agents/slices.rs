@@ -1,9 +1,12 @@
 //! Sliced pools (`perNodeHostBits`): nodes claim slices by creating them, and serve themselves out of them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
+use agent::controller::Settings;
 use crds::NodeIPSlice;
-use kube::api::{Api, ListParams};
+use crds::names::annotation::{HOLD, RESTORED};
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::field::{Field, Host, address_on, one_address};
@@ -43,7 +46,7 @@ async fn until_no_slices(field: &Field) {
             return;
         }
         assert!(begun.elapsed().as_secs() < 60, "they never go: {:#}", json!(left));
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
@@ -209,6 +212,89 @@ pub(crate) async fn r118_slices_run_out_and_room_is_found(on: On) {
             pool["status"]["allocated"] == 2 && reason(pool) == "ExhaustedIPPool"
         })
         .await;
+    field.agree().await;
+}
+
+/// R62, R64, R96: a range of a sliced pool drains. No slice is cut of it any more, and of one that a node has there it gives itself
+/// nothing more; who holds an address keeps it. It can't go while a slice is cut of it, though nothing of it is in the pool's own
+/// ledger; with the last address the slice goes, and with the last slice the range may.
+pub(crate) async fn r62_r64_r96_a_sliced_range_drains_and_goes(on: On) {
+    let field = Field::told(on, Settings { grace: Duration::ZERO, ..Settings::default() }).await;
+    // One slice is all of it, with the network's own address and its broadcast address.
+    let old = json!({"name": "old", "cidr": "10.20.0.0/28", "perNodeHostBits": 4});
+    field.pool("sliced", json!({"ranges": [old], "staticBand": "None", "quarantine": "1s"})).await;
+    let first = field.host("node01", 2).await;
+    field.policy("one", at_once(one_address("sliced"))).await;
+    field.until_standing(&first, "one", "Available").await;
+    let had = first.addresses("eth0");
+    assert!(had[0].starts_with("10.20."), "{had:?}");
+
+    let mut draining = old.clone();
+    draining["state"] = json!("Draining");
+    let new = json!({"name": "new", "cidr": "10.30.0.0/24", "perNodeHostBits": 4});
+    field.patch_pool("sliced", json!({"spec": {"ranges": [draining, new]}})).await;
+    field.policy("two", at_once(address_on("sliced", "eth1"))).await;
+    let second = field.host("node02", 2).await;
+    for (host, policy, card) in [(&first, "two", "eth1"), (&second, "one", "eth0"), (&second, "two", "eth1")]
+    {
+        field.until_standing(host, policy, "Available").await;
+        let given = host.addresses(card);
+        assert!(given[0].starts_with("10.30."), "{}: {policy} has {given:?}", host.name);
+    }
+    assert_eq!(first.addresses("eth0"), had, "what is held stays");
+    let pool = field.until_pool("sliced", "counted", |pool| pool["status"]["allocated"] == 4).await;
+    assert!(pool["status"]["drained"].is_null(), "a slice is cut of it: {pool:#}");
+    let only_new = json!({"spec": {"ranges": [new]}});
+    let refused = field.try_patch_pool("sliced", only_new.clone()).await.expect_err("in use").to_string();
+    assert!(refused.contains("wait until status.drained names it"), "{refused}");
+
+    field.delete_policy("one").await;
+    for host in [&first, &second] {
+        field.until_no_enactment(host, "one").await;
+    }
+    field.until_pool("sliced", "drained", |pool| pool["status"]["drained"] == json!(["old"])).await;
+    assert!(slices(&field).await.iter().all(|slice| slice.spec.range.as_deref() == Some("new")));
+    field.patch_pool("sliced", only_new).await;
+    let gone = |pool: &Value| pool["status"]["drained"].is_null() && pool["status"]["allocated"] == 2;
+    field.until_pool("sliced", "without it", gone).await;
+    field.agree().await;
+}
+
+/// Rule 6: what a restore puts on hold, pool and slices, gives again by itself after one quarantine, and who asked meanwhile is
+/// served. What a person put on hold stays so.
+pub(crate) async fn rule6_what_a_restore_holds_gives_again_by_itself(on: On) {
+    let field = Field::new(on).await;
+    let mut pool = sliced("10.20.0.0/27", 4);
+    pool["quarantine"] = json!("3s");
+    field.pool("sliced", pool).await;
+    field.pool("kept", json!({"range": {"cidr": "10.30.0.0/24"}, "quarantine": "1s"})).await;
+    let first = field.host("node01", 1).await;
+    field.policy("one", at_once(one_address("sliced"))).await;
+    field.until_standing(&first, "one", "Available").await;
+    let had = first.addresses("eth0");
+    let before = field.until_pool("sliced", "counted", |pool| pool["status"]["allocated"] == 1).await;
+    let name = slices(&field).await[0].metadata.name.clone().expect("a name");
+    let api: Api<NodeIPSlice> = Api::all(field.client());
+    let restored = Patch::Merge(json!({"metadata": {"annotations": {HOLD: RESTORED}}}));
+    api.patch(&name, &PatchParams::default(), &restored).await.expect("annotated");
+    field.annotate_pool("sliced", HOLD, json!(RESTORED)).await;
+    field.annotate_pool("kept", HOLD, json!("by hand")).await;
+    let holds = |pool: &Value| pool["status"]["hold"]["until"].is_string();
+    field.until_pool("sliced", "on hold", holds).await;
+    field.until_pool("kept", "on hold", holds).await;
+    let second = field.host("node02", 1).await;
+    let gives =
+        |pool: &Value| pool["status"]["hold"].is_null() && pool["metadata"]["annotations"][HOLD].is_null();
+    let after = field.until_pool("sliced", "giving again", gives).await;
+    assert!(after["status"]["sequence"].as_i64() > before["status"]["sequence"].as_i64());
+    field
+        .until::<NodeIPSlice>(&name, "giving again", |slice| slice["metadata"]["annotations"][HOLD].is_null())
+        .await;
+    field.until_standing(&second, "one", "Available").await;
+    assert_eq!(first.addresses("eth0"), had);
+    let kept = field.until_pool("kept", "as it was", |_| true).await;
+    assert!(holds(&kept), "{kept:#}");
+    assert_eq!(kept["metadata"]["annotations"][HOLD], "by hand");
     field.agree().await;
 }
 

@@ -8,7 +8,7 @@ use crate::SEEDS;
 use crate::field::{Field, Host, address_on, one_address, static_ip};
 use crate::on::On;
 
-/// R20, R21, R22, R28: the seed's story. One policy, two pools, three hosts, each with its own addresses in the kernel.
+/// R20, R21, R22, R28, R84, R109 (Allocate, add node): the seed's story. One policy, two pools, three hosts, each with its own addresses in the kernel.
 pub(crate) async fn r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses(on: On) {
     let field = Field::new(on).await;
     field

@@ -26,8 +26,11 @@ fn manifest(spec: &Value) -> Value {
 const GRACE: &str = "the minute is a controller's to count, and said in the status";
 
 /// What only the API refuses, and why the core need not: it never meets such a pool, and could use it.
-const ONLY_THE_API: [(&str, &str); 6] = [
+const ONLY_THE_API: [(&str, &str); 9] = [
     ("prefix length with a leading zero", "a spelling: the network is clear"),
+    ("cidr is written without its host bits (D4)", "a spelling: the network is the same"),
+    ("cidr becomes a half (R94)", "a spelling: the network is the same"),
+    ("exclude is written otherwise", "a spelling: the addresses are the same"),
     ("reservation not canonical", "a spelling: the address is clear"),
     ("reservation for a node that can't be", "names of nodes are the API's; nobody of that name will ask"),
     ("quarantine longer than a duration may be written", "a bound that keeps the rules cheap"),

@@ -269,7 +269,9 @@ fn a_backup_of_a_running_server_is_restored() {
         restored.stdout.split_once('\n').and_then(|(_, rest)| rest.split_once('\n')).expect("three lines");
     assert_eq!(kept, "state/store.redb.before-restore: what was there before");
     assert!(
-        held.starts_with("1 pool is on hold for one quarantine, while hosts say again what they hold"),
+        held.starts_with(
+            "1 pool is on hold for one quarantine from a controller's first look, while hosts say again"
+        ),
         "{held}"
     );
     let offline = run(&folder, "serve backup offline --state-dir state");

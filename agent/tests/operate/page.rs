@@ -1,6 +1,7 @@
 //! The page to look at, in a real browser: what it draws, that it follows, that a keyboard is enough.
 
 mod browser;
+mod tokens;
 
 use std::path::Path;
 
@@ -37,6 +38,10 @@ fn stage() -> Stage {
     stage.ledger("traffic-1", &json!({"10.10.10.1": held("node01"), "10.10.10.2": aside("node02")}));
     let many = (0..800).map(|n| (format!("10.0.{}.{}", 64 + n / 200, 20 + n % 200), held(&format!("n{n}"))));
     stage.ledger("wide", &Value::Object(many.collect()));
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "freed"}, "reason": "AddressFreed", "type": "Normal",
+        "involvedObject": {"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "name": "traffic-1"}, "count": 1,
+        "message": "10.10.10.3: freed, node07 had it", "lastTimestamp": "2026-01-01T00:00:00Z"});
+    post(&stage.address, "/api/v1/namespaces/default/events", &event);
     let policy = json!({"apiVersion": "nmstate.io/v1", "kind": "NodeNetworkConfigurationPolicy",
         "metadata": {"name": "static-ip"}, "spec": {}});
     let policies = "/apis/nmstate.io/v1/nodenetworkconfigurationpolicies";
@@ -117,6 +122,11 @@ fn a_pool_is_drawn_and_followed_as_it_changes() {
     );
     let row = "[...document.querySelectorAll('#policies td')].slice(0, 2).map((cell) => cell.textContent).join(' ')";
     browser.until(row, &json!("static-ip Available: 3/3 nodes successfully configured"));
+    // And what Events tell of it, from before.
+    browser.until(
+        "document.getElementById('detail').textContent.includes('AddressFreed: 10.10.10.3: freed, node07 had it')",
+        &json!(true),
+    );
     // From nowhere but here.
     let elsewhere = "performance.getEntriesByType('resource').filter((one) => !one.name.startsWith(location.origin)).length";
     assert_eq!(browser.eval(elsewhere), json!(0));
@@ -155,6 +165,37 @@ fn a_keyboard_is_enough() {
     browser.press(ENTER);
     browser.until("document.querySelectorAll('#grid .cell[data-ip]').length", &json!(1024));
     browser.until("document.querySelector('#grid .cell').dataset.ip", &json!("10.0.16.1"));
+}
+
+/// A sliced pool: blocks with their owners, in the grid and in a list, by which one goes to a block.
+#[test]
+fn slices_are_drawn_with_their_owners() {
+    let stage = stage();
+    let browser = stage.browser();
+    browser.until("document.querySelectorAll('#sliced:not([hidden])').length", &json!(0));
+    stage.pool("sliced", &json!({"range": {"cidr": "10.20.0.0/24", "perNodeHostBits": 4}}));
+    let slices = "/apis/nmstate.io/v1/nodeipslices";
+    for (first, node) in [("10.20.0.16", "node01"), ("10.20.0.64", "node02")] {
+        let name = format!("sliced.{first}");
+        let spec = json!({"pool": "sliced", "cidr": format!("{first}/28"), "node": node, "nodeUID": node});
+        let slice = json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPSlice", "metadata": {"name": name}, "spec": spec});
+        post(&stage.address, slices, &slice);
+        let status = json!({"status": {"sequence": 1, "allocations": {first: held(node)}}});
+        let path = format!("{slices}/{name}/status");
+        let answer = send(&stage.address, "PATCH", &path, "application/merge-patch+json", &status);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    browser.until("document.querySelectorAll('[data-pool=sliced]').length", &json!(1));
+    browser.eval("document.querySelector('[data-pool=sliced]').click()");
+    browser.until("document.querySelectorAll('#grid .cell.owned').length", &json!(32));
+    assert_eq!(browser.eval("document.querySelectorAll('#grid .cell.begins').length"), json!(2));
+    let rows =
+        "[...document.querySelectorAll('#slices tr')].slice(1).map((row) => row.textContent).join('; ')";
+    browser.until(rows, &json!("10.20.0.16/28node011 of 16; 10.20.0.64/28node021 of 16"));
+    browser.eval("[...document.querySelectorAll('#slices button')].pop().click()");
+    browser.until("document.querySelector('.cell.found')?.dataset.ip", &json!("10.20.0.64"));
+    let says = "document.getElementById('detail').textContent.includes('10.20.0.64/28 of node02')";
+    browser.until(says, &json!(true));
 }
 
 /// Without a browser: who may not look, and that a page is no way in for others.

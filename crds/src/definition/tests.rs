@@ -55,6 +55,7 @@ fn columns(kind: Kind, priority: i32) -> Vec<&'static str> {
     columns.filter(|c| c.priority.unwrap_or(0) <= priority).map(|c| c.name.as_str()).collect()
 }
 
+/// R107, and what users of kubernetes-nmstate see.
 #[test]
 fn columns_are_kept() {
     assert_eq!(columns(Kind::NodeNetworkConfigurationPolicy, 0), ["Status", "Reason"]);
@@ -64,6 +65,7 @@ fn columns_are_kept() {
     for name in ["PerNodeHostBits", "IPv4", "IPv6", "Age"] {
         assert!(wide.contains(&name), "R107: {name}");
     }
+    assert_eq!(columns(Kind::NodeIPSlice, 0), ["Pool", "CIDR", "Node", "Age"]);
 }
 
 #[test]

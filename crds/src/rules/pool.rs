@@ -30,14 +30,14 @@ pub(super) fn rules() -> Vec<Placed> {
         ],
     ));
     all.extend(place("spec.reservations[]", vec![canonical_ip()]));
-    all.extend(place("spec.range", range::of_range()));
-    all.extend(place("spec.ranges[]", range::of_range()));
+    all.extend(place("spec.range", range::of_range(range::THE_ONLY_ONE)));
+    all.extend(place("spec.ranges[]", range::of_range(range::ONE_OF_SEVERAL)));
     all.extend(place("spec.ranges[]", range::of_named_range()));
     for at in ["spec.range", "spec.range.ipv4", "spec.range.ipv6"] {
-        all.extend(place(at, range::of_family()));
+        all.extend(place(at, range::of_family(range::THE_ONLY_ONE)));
     }
     for at in ["spec.ranges[]", "spec.ranges[].ipv4", "spec.ranges[].ipv6"] {
-        all.extend(place(at, range::of_family()));
+        all.extend(place(at, range::of_family(range::ONE_OF_SEVERAL)));
     }
     let fields = "spec.ranges[].nodeSelector.nodeSelectorTerms[].matchFields[]";
     for at in ["spec.ranges[].nodeSelector.nodeSelectorTerms[].matchExpressions[]", fields] {
@@ -81,7 +81,7 @@ fn one_of_range_and_ranges() -> Rule {
 
 fn all_sliced_or_none() -> Rule {
     rule(
-        "either all ranges have perNodeHostBits or none has",
+        "either all ranges have perNodeHostBits or none has: write the new one as the others are, or make another pool",
         "!has(self.ranges) || self.ranges.all(r, has(r.perNodeHostBits)) || \
          self.ranges.all(r, !has(r.perNodeHostBits))",
         |new, _| {
@@ -104,11 +104,16 @@ fn sliced_ranges_are_apart() -> Rule {
          a.name == b.name || !{}))",
         range::any_net_cel("a", &overlaps_b)
     );
-    rule("ranges with perNodeHostBits must not overlap", cel, |new, _| {
-        let ranges = list(new, "ranges");
-        let apart = |a: &Value| ranges.iter().all(|b| text(a, "name") == text(b, "name") || !overlap(a, b));
-        ranges.iter().filter(|a| a.get("perNodeHostBits").is_some()).all(apart)
-    })
+    rule(
+        "ranges with perNodeHostBits must not overlap: give each a network of its own, or delete and re-create the pool",
+        cel,
+        |new, _| {
+            let ranges = list(new, "ranges");
+            let apart =
+                |a: &Value| ranges.iter().all(|b| text(a, "name") == text(b, "name") || !overlap(a, b));
+            ranges.iter().filter(|a| a.get("perNodeHostBits").is_some()).all(apart)
+        },
+    )
     .at(".ranges")
 }
 
@@ -127,12 +132,17 @@ fn reservations_are_inside() -> Rule {
         range::holds_cel("self.range"),
         range::holds_cel("n")
     );
-    rule("every reserved address must be in a range of the pool", cel, |new, _| {
-        let nets: Vec<_> =
-            new.get("range").into_iter().chain(list(new, "ranges")).flat_map(range::nets).collect();
-        let reserved = list(new, "reservations").iter().filter_map(|r| text(r, "ip").and_then(address::ip));
-        reserved.into_iter().all(|ip| nets.iter().any(|net| net.contains(&ip)))
-    })
+    rule(
+        "every reserved address must be in a range of the pool: take the reservation out, or append a range that has it",
+        cel,
+        |new, _| {
+            let nets: Vec<_> =
+                new.get("range").into_iter().chain(list(new, "ranges")).flat_map(range::nets).collect();
+            let reserved =
+                list(new, "reservations").iter().filter_map(|r| text(r, "ip").and_then(address::ip));
+            reserved.into_iter().all(|ip| nets.iter().any(|net| net.contains(&ip)))
+        },
+    )
     .at(".reservations")
 }
 

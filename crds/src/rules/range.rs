@@ -6,12 +6,20 @@ use serde_json::Value;
 use super::{Rule, list, rule, text, unchanged};
 use crate::address;
 
-/// What to do instead of changing a range; R11, R61, R94.
-const IMMUTABLE: &str = "an existing range can't be changed: append another to ranges and set this one to \
-     state: Draining, or delete and re-create the pool (addresses that are held are kept)";
+/// What to do instead of changing one of several ranges; R11, R61, R94.
+pub(super) const ONE_OF_SEVERAL: &str = "an existing range can't be changed: append another to ranges and set this \
+     one to state: Draining, or delete and re-create the pool (addresses that are held are kept)";
+/// And instead of changing the only one, which can't drain before it has a name.
+pub(super) const THE_ONLY_ONE: &str = "an existing range can't be changed: make it the first of ranges, as it is and \
+     with a name, append another and set this one to state: Draining, or delete and re-create the pool (addresses \
+     that are held are kept)";
+/// Another range with other slices may be appended, but none without, nor one that overlaps: what is wanted is rarely that.
+const SLICING: &str = "perNodeHostBits of an existing range can't be changed: delete and re-create the pool (addresses \
+     that are held are kept)";
 
-/// What holds wherever `cidr` and its companions stand: in a range, and in either half of a dual-stack one.
-pub(super) fn of_family() -> Vec<Rule> {
+/// What holds wherever `cidr` and its companions stand: in a range, and in either half of a dual-stack one. `immutable`: what
+/// to do instead of changing them.
+pub(super) fn of_family(immutable: &'static str) -> Vec<Rule> {
     let mut rules = vec![
         rule("cidr must be a CIDR", "!has(self.cidr) || isCIDR(self.cidr)", |new, _| {
             text(new, "cidr").is_none_or(|cidr| address::cidr(cidr).is_some())
@@ -33,13 +41,13 @@ pub(super) fn of_family() -> Vec<Rule> {
         excludes_grow(),
     ];
     for (name, field) in [("cidr", ".cidr"), ("start", ".start"), ("end", ".end"), ("gateway", ".gateway")] {
-        rules.push(fixed(name, field));
+        rules.push(fixed(immutable, name, field));
     }
     rules
 }
 
 /// What holds for a range as a whole.
-pub(super) fn of_range() -> Vec<Rule> {
+pub(super) fn of_range(immutable: &'static str) -> Vec<Rule> {
     let either = "has(self.cidr) != (has(self.ipv4) || has(self.ipv6))";
     let companions = ["start", "end", "gateway", "exclude"];
     let mut rules = vec![
@@ -57,23 +65,21 @@ pub(super) fn of_range() -> Vec<Rule> {
         ),
         host_bits_fit(),
     ];
-    for (name, field) in [("skipOctetEnds", ".skipOctetEnds"), ("perNodeHostBits", ".perNodeHostBits")] {
-        rules.push(fixed(name, field));
-    }
-    for (name, cel) in
-        [("ipv4", "has(self.ipv4) == has(oldSelf.ipv4)"), ("ipv6", "has(self.ipv6) == has(oldSelf.ipv6)")]
-    {
-        rules.push(
-            rule(IMMUTABLE, cel, move |new, old| new.get(name).is_some() == old.get(name).is_some())
-                .forbidden(),
-        );
-    }
+    rules.push(fixed(immutable, "skipOctetEnds", ".skipOctetEnds"));
+    rules.push(fixed(SLICING, "perNodeHostBits", ".perNodeHostBits"));
+    let families = "has(self.ipv4) == has(oldSelf.ipv4) && has(self.ipv6) == has(oldSelf.ipv6)";
+    let same_families = |new: &Value, old: &Value| {
+        ["ipv4", "ipv6"].iter().all(|name| new.get(name).is_some() == old.get(name).is_some())
+    };
+    rules.push(rule(immutable, families, same_families).forbidden());
     rules
 }
 
 /// What holds for a range that has a name, besides.
 pub(super) fn of_named_range() -> Vec<Rule> {
-    vec![fixed("nodeSelector", ".nodeSelector"), fixed("attributes", ".attributes")]
+    [("nodeSelector", ".nodeSelector"), ("attributes", ".attributes")]
+        .map(|(name, field)| fixed(ONE_OF_SEVERAL, name, field))
+        .into()
 }
 
 /// What holds for one half of a dual-stack range, besides.
@@ -293,19 +299,23 @@ fn host_bits_fit() -> Rule {
     .at(".perNodeHostBits")
 }
 
-/// D9: what is excluded stays excluded; more may be.
+/// D9: what is excluded stays excluded; more may be. What one range excludes no other gives either, so that another range
+/// alone would not help.
 fn excludes_grow() -> Rule {
     let cel = "!has(oldSelf.exclude) || oldSelf.exclude.all(e, has(self.exclude) && e in self.exclude)";
-    rule("exclude may only grow: what is excluded stays excluded", cel, |new, old| {
-        list(old, "exclude").iter().all(|e| list(new, "exclude").contains(e))
-    })
+    rule(
+        "exclude may only grow: keep every entry as it is written and add more; to give what is excluded, delete and \
+         re-create the pool (addresses that are held are kept)",
+        cel,
+        |new, old| list(old, "exclude").iter().all(|e| list(new, "exclude").contains(e)),
+    )
     .at(".exclude")
     .forbidden()
 }
 
 /// R11, R61, R94: a field that is what it was.
-fn fixed(name: &'static str, field: &'static str) -> Rule {
-    rule(IMMUTABLE, unchanged(name), move |new, old| new.get(name) == old.get(name)).at(field).forbidden()
+fn fixed(instead: &'static str, name: &'static str, field: &'static str) -> Rule {
+    rule(instead, unchanged(name), move |new, old| new.get(name) == old.get(name)).at(field).forbidden()
 }
 
 fn shown<'a>(value: &'a Value, field: &str) -> &'a str {

@@ -9,7 +9,7 @@ use std::{
 use crate::support::cel::Evaluator;
 use crds::testing::{Case, cases};
 use crds::{Kind, Violation, validate};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Every difference between what a case expects and what was said.
 fn misses(case: &Case, said: &[Violation]) -> Vec<String> {
@@ -91,6 +91,72 @@ fn every_rule_is_broken_by_some_case() {
         }
     }
     assert!(unbroken.is_empty(), "no case breaks:\n{}", unbroken.join("\n"));
+}
+
+/// R11, R61, R84, R94: each field of a pool's spec is tried to be changed by some case, so that none can be added of which nobody said
+/// whether it may.
+#[test]
+fn r11_every_field_of_a_pools_spec_is_changed_by_some_case() {
+    let crd = serde_json::to_value(&Kind::NodeIPPool.definition().crd).expect("a CRD is JSON");
+    let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    let (mut fields, mut changed) = (BTreeSet::new(), BTreeSet::new());
+    leaves(schema, "spec", &mut fields);
+    for case in cases(Kind::NodeIPPool) {
+        if let Some(old) = &case.old {
+            differences(&old["spec"], &case.new["spec"], "spec", &fields, &mut changed);
+        }
+    }
+    let missing: Vec<&String> = fields.difference(&changed).collect();
+    assert!(missing.is_empty(), "no case changes {missing:?}");
+    assert!(fields.contains("spec.ranges[].ipv6.gateway"), "{fields:?}");
+}
+
+/// The places below which a schema has no fields of its own; a selector is one as a whole, and so are maps and lists of texts.
+fn leaves(schema: &Value, place: &str, found: &mut BTreeSet<String>) {
+    let item = schema.get("items").map(|item| (item, format!("{place}[]")));
+    let (node, place) =
+        item.filter(|(item, _)| item["properties"].is_object()).unwrap_or((schema, place.to_owned()));
+    let fields = node["properties"].as_object().filter(|_| !place.ends_with(".nodeSelector"));
+    match fields {
+        Some(fields) => {
+            fields.iter().for_each(|(name, field)| leaves(field, &format!("{place}.{name}"), found))
+        }
+        None => drop(found.insert(place)),
+    }
+}
+
+/// Which of `fields` are not in both as they are in the other.
+fn differences(
+    old: &Value,
+    new: &Value,
+    place: &str,
+    fields: &BTreeSet<String>,
+    found: &mut BTreeSet<String>,
+) {
+    if old == new {
+        return;
+    }
+    if fields.contains(place) {
+        found.insert(place.to_owned());
+        return;
+    }
+    let none = json!(null);
+    match (old, new) {
+        (Value::Array(old), Value::Array(new)) => {
+            for i in 0..old.len().max(new.len()) {
+                let (old, new) = (old.get(i).unwrap_or(&none), new.get(i).unwrap_or(&none));
+                differences(old, new, &format!("{place}[]"), fields, found);
+            }
+        }
+        (Value::Object(old), Value::Object(new)) => {
+            for name in old.keys().chain(new.keys()) {
+                let (old, new) = (old.get(name).unwrap_or(&none), new.get(name).unwrap_or(&none));
+                differences(old, new, &format!("{place}.{name}"), fields, found);
+            }
+        }
+        // Here altogether, or gone: no change of a field by itself.
+        _ => {}
+    }
 }
 
 #[test]

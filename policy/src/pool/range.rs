@@ -17,7 +17,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::family::{Family, split};
+use super::family::{Family, bounds, split};
 use super::runs::{Run, Runs};
 use super::selector::Selector;
 use super::spec::RangeState;
@@ -101,6 +101,12 @@ impl Range {
     /// Between start and end of one of its families.
     pub fn contains(&self, ip: IpAddr) -> bool {
         self.part(Family::of(ip)).is_some_and(|part| part.contains(ip))
+    }
+
+    /// Is an address of this block between its start and its end?
+    pub(crate) fn touches(&self, cidr: IpNet) -> bool {
+        let (family, first, last) = bounds(cidr);
+        self.part(family).is_some_and(|part| part.start <= last && first <= part.end)
     }
 
     /// Its size for ties (R88): how many slices, or addresses, it has in all; of two families the

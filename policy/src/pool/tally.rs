@@ -71,9 +71,10 @@ impl Stretch<'_> {
         tally
     }
 
-    /// The static bands of all ranges.
+    /// The static bands of all ranges; inside slices there are none.
     fn bands(&self) -> Runs {
-        let parts = self.pool.ranges.iter().filter_map(|range| range.part(self.family));
+        let whole = self.pool.ranges.iter().filter(|range| range.host_bits.is_none());
+        let parts = whole.filter_map(|range| range.part(self.family));
         Runs::of(parts.filter_map(Part::static_run))
     }
 

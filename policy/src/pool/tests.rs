@@ -11,6 +11,7 @@ mod ranks;
 mod sets;
 mod slices;
 mod specs;
+mod standing;
 mod tally;
 
 use std::collections::BTreeMap;

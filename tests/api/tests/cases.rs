@@ -103,6 +103,7 @@ fn check(kind: Kind) {
     });
 }
 
+/// R11, R61, R84, R94: what may be written and changed, field by field and both ways.
 #[test]
 fn node_ip_pool() {
     check(Kind::NodeIPPool);

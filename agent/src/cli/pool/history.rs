@@ -5,7 +5,6 @@
 
 use std::net::IpAddr;
 
-use k8s_openapi::api::core::v1::Event;
 use policy::claim::{Entry, EntryState, Quarantine, Time};
 use policy::table::Table;
 use serde_json::{Value, json};
@@ -14,6 +13,7 @@ use crate::cli::client::{self, Reach};
 use crate::cli::cluster::{Cluster, time};
 use crate::cli::output::{self, Listing};
 use crate::cli::terminal;
+use crate::events::Heard;
 use crate::records::pool::reason_word;
 
 /// Print what happened to a pool, or to one of its addresses
@@ -59,8 +59,8 @@ pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
             None => cluster.events(Some(("NodeIPPool", &args.pool))).await?,
             Some(_) => cluster.events(None).await?,
         };
-        let about = |event: &&Event| ip.is_none_or(|ip| mentions(event, ip));
-        lines.extend(events.iter().filter(about).map(Line::of_event));
+        let about = |heard: &Heard| ip.is_none_or(|ip| heard.mentions(ip));
+        lines.extend(events.iter().map(Heard::of).filter(about).map(Line::of_event));
         Ok(lines)
     })?;
     lines.sort_by(|one, other| {
@@ -99,18 +99,9 @@ struct Line {
 }
 
 impl Line {
-    fn of_event(event: &Event) -> Self {
-        let last = event.last_timestamp.as_ref().map(|time| time.0);
-        let last = last.or_else(|| event.event_time.as_ref().map(|time| time.0));
-        let source = event.source.as_ref().and_then(|source| source.component.clone());
-        Self {
-            at: last.map(|time| time.as_second().unsigned_abs()).unwrap_or_default(),
-            what: event.reason.clone().unwrap_or_default(),
-            message: event.message.clone().unwrap_or_default(),
-            count: event.count.unwrap_or(1),
-            by: source.or_else(|| event.reporting_component.clone()).unwrap_or_default(),
-            sequence: None,
-        }
+    fn of_event(heard: Heard) -> Self {
+        let Heard { at, what, message, count, by } = heard;
+        Self { at, what, message, count, by, sequence: None }
     }
 
     fn of_entry(ip: IpAddr, entry: &Entry) -> Self {
@@ -154,13 +145,4 @@ impl Line {
             "sequence": self.sequence,
         })
     }
-}
-
-/// Is this address a word of the Event's message?
-fn mentions(event: &Event, ip: IpAddr) -> bool {
-    let text = event.message.as_deref().unwrap_or_default();
-    let part_of_one = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
-    text.split(|c: char| !part_of_one(c))
-        .map(|word| word.trim_matches(['.', ':']))
-        .any(|word| word.parse::<IpAddr>().is_ok_and(|one| one.to_canonical() == ip))
 }

@@ -19,8 +19,8 @@ use crate::records::pool::ENDLESS;
 /// On hold a pool gives nothing new. Who holds an address keeps it, and may let go of it. Hosts say again, from the journals
 /// on their disks, what they hold, and the ledger takes it in: that is what makes a store from an older backup safe to use.
 ///
-/// The order of a restore: hold the pools (or restore with 'berth serve restore', which does), restore, start the controller
-/// and the agents, resume.
+/// The order of a restore: hold the pools, restore, start the controller and the agents, resume. 'berth serve restore' puts
+/// pools on hold by itself, for one quarantine; hold them by hand where hosts are off for longer.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HOLD_EXAMPLES)]
 pub(super) struct HoldArgs {

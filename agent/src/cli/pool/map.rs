@@ -5,9 +5,9 @@
 
 use std::net::IpAddr;
 
-use policy::pool::{Part, Range, RangeState};
+use policy::pool::{Part, Range, RangeState, Word};
 
-use super::rows::{self, Standing, View, Word};
+use super::rows::{self, Standing, View};
 
 /// Lines of a range's map, at most: what a screen has beside everything else.
 const LINES: u128 = 16;
@@ -48,7 +48,7 @@ impl Sign {
             Word::Held => Self::Held,
             Word::Quarantined => Self::Quarantined,
             Word::Reserved => Self::Reserved,
-            Word::Excluded => Self::Excluded,
+            Word::Excluded | Word::Outside => Self::Excluded,
             Word::Gateway => Self::Gateway,
             Word::Barred => Self::Barred,
             Word::Free if standing.slice.is_some() => Self::Slice,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use policy::pool::{Barred, BlockSpec, Family, Part, Range, RangeState, Status};
+use policy::pool::{Band, Barred, BlockSpec, Family, Part, Range, Recorded, Word};
 
 use crate::ledger::Holding;
 use crate::pools::{KnownPool, Pools};
@@ -79,87 +79,29 @@ impl Standing {
     }
 }
 
-/// A standing in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
-    Free,
-    Held,
-    Quarantined,
-    Reserved,
-    Excluded,
-    Gateway,
-    /// Another pool has it too.
-    Barred,
-}
-
-impl Word {
-    pub(super) fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "free",
-            Self::Held => "held",
-            Self::Quarantined => "quarantined",
-            Self::Reserved => "reserved",
-            Self::Excluded => "excluded",
-            Self::Gateway => "gateway",
-            Self::Barred => "barred",
-        }
-    }
-}
-
 /// How one address stands; nothing if the pool doesn't know it.
 fn standing(view: &View<'_>, ip: IpAddr) -> Option<Standing> {
     let (known, pool) = (view.known, &view.known.pool);
     let holding = known.held.get(&ip).cloned();
-    let mut reserved_for = None;
-    let (spec, why) = match pool.explain(ip) {
-        Status::OutOfRange if holding.is_none() => return None,
-        Status::OutOfRange => (Word::Free, Some("in no range of the pool".to_owned())),
-        Status::Gateway { range } => (Word::Gateway, Some(format!("of range {range}"))),
-        Status::Excluded(why) => (Word::Excluded, Some(why.to_string())),
-        Status::Reserved { node } => {
-            // Said by the word, unless somebody holds it.
-            let why = holding.as_ref().map(|_| format!("for {node}"));
-            reserved_for = Some(node);
-            (Word::Reserved, why)
-        }
-        Status::StaticBand { .. } | Status::Dynamic { .. } => match view.barred.owner(ip) {
-            Some(owner) => (Word::Barred, Some(format!("{owner} has it too, so nobody gets it"))),
-            None => (Word::Free, None),
-        },
-    };
-    let status = match &holding {
-        None => spec,
-        Some(holding) if holding.quarantined.is_some() => Word::Quarantined,
-        Some(_) => Word::Held,
-    };
-    let why = why.map(|why| match (&holding, spec) {
-        // What the spec says of an address that is held all the same.
-        (Some(_), Word::Gateway | Word::Excluded | Word::Reserved) => format!("{} {why}", spec.as_str()),
-        _ => why,
+    let recorded = holding.as_ref().map(|holding| match holding.quarantined {
+        Some(_) => Recorded::Quarantined,
+        None => Recorded::Held,
     });
-    let range = pool.range_of(ip);
-    let given = !matches!(spec, Word::Gateway | Word::Excluded);
+    let stands = pool.standing(ip, &view.barred, recorded);
+    if stands.word == Word::Outside {
+        return None;
+    }
     let slice = known.slices.iter().find(|slice| slice.cidr.contains(&ip));
+    let around = pool.range_of(ip).and_then(|range| range.slice_around(ip));
     Some(Standing {
-        status,
-        band: range.filter(|_| given).and_then(|range| band(range, ip)),
+        status: stands.word,
+        band: stands.band.map(Band::as_str),
         holding,
-        why,
-        reserved_for,
+        why: stands.why,
+        reserved_for: stands.reserved_for,
         slice: slice.map(|slice| (slice.cidr, slice.node.clone())),
-        chosen_last: slice.is_none()
-            && range.and_then(|range| range.slice_around(ip)).is_some_and(|(_, last)| last),
-        draining: given && range.is_some_and(|range| range.state() == RangeState::Draining),
-    })
-}
-
-/// Inside a slice there are no bands.
-fn band(range: &Range, ip: IpAddr) -> Option<&'static str> {
-    let part = range.part(Family::of(ip)).filter(|_| range.host_bits().is_none())?;
-    let inside = |(first, last): (IpAddr, IpAddr)| (first..=last).contains(&ip);
-    Some(match part.static_band().is_some_and(inside) {
-        true => "static",
-        false => "dynamic",
+        chosen_last: slice.is_none() && around.is_some_and(|(_, last)| last),
+        draining: stands.draining,
     })
 }
 

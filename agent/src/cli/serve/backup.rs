@@ -48,9 +48,9 @@ Examples:
 /// Replace a store by a backup, while its server doesn't run
 ///
 /// What was written since the backup is lost, and hosts may hold addresses that the backup knows nothing of. So every pool
-/// and every slice is put on hold: it gives nothing new until hosts have said again what they hold and you say 'berth pool
-/// resume --all'. What is replaced is kept
-/// beside the store, as store.redb.before-restore.
+/// and every slice is put on hold: it gives nothing new for one quarantine from when a controller first sees it, while hosts say
+/// again what they hold. Where hosts are off for longer, 'berth pool hold --all' keeps it so until 'berth pool resume --all'.
+/// What is replaced is kept beside the store, as store.redb.before-restore.
 #[derive(Debug, clap::Args)]
 #[command(after_help = RESTORE_EXAMPLES)]
 pub(super) struct RestoreArgs {
@@ -98,8 +98,8 @@ pub(super) fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
 }
 
 /// What a hold means, after "1 pool is" or "3 pools and 2 slices are".
-const HELD: &str =
-    "on hold for one quarantine, while hosts say again what they hold, and until 'berth pool resume --all'\n";
+const HELD: &str = "on hold for one quarantine from a controller's first look, while hosts say again what they hold; where some are off \
+     for longer: 'berth pool hold --all'\n";
 
 fn told(objects: u64, revision: u64) -> String {
     format!("{objects} {}, revision {revision}", if objects == 1 { "object" } else { "objects" })

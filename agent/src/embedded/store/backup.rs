@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crds::names::GROUP;
-use crds::names::annotation::HOLD;
-use serde_json::json;
+use crds::names::annotation::{HOLD, RESTORED};
+use serde_json::{Value, json};
 
 use super::disk::{Disk, DiskError, FILE};
 use super::file::{self, Restoring};
@@ -163,9 +163,13 @@ fn on_hold(ledger: &Object, revision: u64) -> Object {
         metadata["annotations"] = json!({});
     }
     if metadata["annotations"].get(HOLD).is_none() {
-        metadata["annotations"][HOLD] = "restored from a backup".into();
+        metadata["annotations"][HOLD] = RESTORED.into();
     }
     metadata["resourceVersion"] = revision.to_string().into();
+    // A hold that was under way when the backup was made says nothing of who has spoken since: it is counted anew.
+    if let Some(status) = value.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("hold");
+    }
     Object::new(ledger.key.clone(), revision, What::Modified, &value)
 }
 

@@ -119,6 +119,10 @@ async fn a_backup_is_of_one_moment_and_revisions_never_go_back() {
         "spec": {"pool": "p", "cidr": "10.0.0.0/28", "node": "before", "nodeUID": "u"}});
     let (code, made) = ask(&api, "POST", SLICES, Some(slice)).await;
     assert_eq!(code, 201, "{made}");
+    // A hold that was under way, and is long over.
+    let held = json!({"status": {"hold": {"until": "2026-01-01T00:00:00Z"}}});
+    let (code, put) = patch(&api, &format!("{POOLS}/p/status"), "merge-patch+json", held).await;
+    assert_eq!(code, 200, "{put}");
     let nodes = listed(&api, NODES).await;
     let copied = api.backup(&copy).unwrap();
     assert_eq!((copied.objects, copied.held), (5, Held::default()));
@@ -138,6 +142,7 @@ async fn a_backup_is_of_one_moment_and_revisions_never_go_back() {
         for (name, ledger) in listed(&api, path).await {
             let annotations = &ledger["metadata"]["annotations"];
             assert_eq!(annotations["nmstate.io/hold"], "restored from a backup", "{name}");
+            assert!(ledger["status"]["hold"].is_null(), "{name}: counted anew");
             assert!(
                 ledger["metadata"]["resourceVersion"].as_str().unwrap().parse::<u64>().unwrap() > revision
             );

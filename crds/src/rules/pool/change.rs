@@ -8,9 +8,12 @@ use crate::{
 };
 
 pub(super) fn ranges_stay() -> Rule {
-    rule("ranges can't become range again", "!has(oldSelf.ranges) || has(self.ranges)", |new, old| {
-        old.get("ranges").is_none() || new.get("ranges").is_some()
-    })
+    rule(
+        "ranges can't become range again: leave ranges as they are, one is enough, or delete and re-create the pool \
+         (addresses that are held are kept)",
+        "!has(oldSelf.ranges) || has(self.ranges)",
+        |new, old| old.get("ranges").is_none() || new.get("ranges").is_some(),
+    )
     .forbidden()
 }
 
@@ -71,7 +74,8 @@ fn is_range_with_a_name(first: &Value, range: &Value) -> bool {
 /// R62, R64: only a range that has stopped giving may go.
 pub(super) fn only_draining_ranges_go() -> Rule {
     rule(
-        "a range that gives addresses can't be removed: set its state to Draining first",
+        "a range that gives addresses can't be removed, nor renamed: set its state to Draining first, and remove it when \
+         status.drained names it",
         "!has(oldSelf.ranges) || !has(self.ranges) || oldSelf.ranges.all(o, \
          has(o.state) && o.state == 'Draining' || self.ranges.exists(n, n.name == o.name))",
         |new, old| {

@@ -104,7 +104,7 @@ fn r55_r79_a_dry_run_persists_nothing() {
     assert_eq!(granted(&mut ledger, &pool, "a", None), Some(tried));
 }
 
-/// R54: bands on, off and on again: the same addresses with the same holders; only what is new is chosen otherwise.
+/// R54, R84: bands on, off and on again: the same addresses with the same holders; only what is new is chosen otherwise.
 #[test]
 fn r54_on_off_and_on_again_leaves_holders_untouched() {
     let on = pool("range: {cidr: 192.168.0.0/26}");

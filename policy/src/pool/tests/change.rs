@@ -93,7 +93,7 @@ fn r62_ranges_come_and_go() {
 fn r62_r64_r74_r75_ranges_that_could_go() {
     let of = |text: &str, held: &[&str]| -> Vec<String> {
         let held: Vec<IpAddr> = held.iter().map(|text| ip(text)).collect();
-        pool(text).idle(held.into_iter()).into_iter().map(str::to_owned).collect()
+        pool(text).idle(held.into_iter(), std::iter::empty()).into_iter().map(str::to_owned).collect()
     };
     let apart = "ranges: [{name: a, cidr: 10.0.0.0/24, state: Draining}, {name: b, cidr: 10.0.1.0/24}]";
     assert_eq!(of(apart, &["10.0.1.9"]), ["a"]);
@@ -106,6 +106,24 @@ fn r62_r64_r74_r75_ranges_that_could_go() {
     let active = "ranges: [{name: a, cidr: 10.0.0.0/24}, {name: b, cidr: 10.0.1.0/24}]";
     assert_eq!(of(active, &[]), [""; 0]);
     assert!(pool(apart).is_draining("a") && !pool(apart).is_draining("b") && !pool(apart).is_draining("c"));
+}
+
+/// R62, R64: in a sliced pool a range is idle when no slice is cut of it, whether or not anything in one is held; also the slice
+/// around the network's own address and its broadcast address, which are no host's.
+#[test]
+fn r62_r64_a_sliced_range_could_go_when_its_slices_are_gone() {
+    let of = |text: &str, slices: &[&str]| -> Vec<String> {
+        let slices: Vec<IpNet> = slices.iter().map(|text| text.parse().unwrap()).collect();
+        pool(text).idle(std::iter::empty(), slices.into_iter()).into_iter().map(str::to_owned).collect()
+    };
+    let two = "ranges: [{name: a, cidr: 10.0.0.0/24, perNodeHostBits: 4, state: Draining}, {name: b, cidr: 10.0.1.0/24, perNodeHostBits: 4}]";
+    assert_eq!(of(two, &["10.0.1.0/28"]), ["a"]);
+    for slice in ["10.0.0.0/28", "10.0.0.16/28", "10.0.0.240/28"] {
+        assert_eq!(of(two, &[slice]), [""; 0], "{slice}");
+    }
+    let whole = "ranges: [{name: a, cidr: 10.0.0.0/28, perNodeHostBits: 4, state: Draining}, {name: b, cidr: 'fd00::/64', perNodeHostBits: 4}]";
+    assert_eq!(of(whole, &["10.0.0.0/28"]), [""; 0], "it is all of the range");
+    assert_eq!(of(whole, &["fd00::/124"]), ["a"], "of the other family");
 }
 
 #[test]

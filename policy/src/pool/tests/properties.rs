@@ -18,7 +18,7 @@ pub(super) struct Case {
 
 impl Case {
     pub(super) fn barred(&self) -> Barred {
-        let net = self.barred.map(|(n, len)| ipnet::IpNet::new(low(n), len).expect("a network"));
+        let net = self.barred.map(|(n, len)| IpNet::new(low(n), len).expect("a network"));
         net.map(|net| (net, "test".to_owned())).into_iter().collect()
     }
 }

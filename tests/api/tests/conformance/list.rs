@@ -1,7 +1,9 @@
 //! List: selectors, pages, versions.
 
 use api_tests::server::Server;
-use api_tests::server::paths::{STATES, at, state};
+use api_tests::server::paths::{POOLS, SLICES, STATES, at, state};
+use hyper::Request;
+use kube::client::Body;
 use serde_json::{Value, json};
 
 use crate::differences::{begins, goes_on, plain};
@@ -40,6 +42,43 @@ pub(crate) async fn a_list_has_a_version_and_is_in_order(s: Server) {
     let none = s.get(&format!("{STATES}?labelSelector=group%3Dnothing")).await.ok();
     assert_eq!(none["items"], json!([]));
     assert!(number(&none) >= number(&list));
+}
+
+/// What `kubectl get -o wide` shows of an object: its columns, each with the cell.
+async fn columns(s: &Server, path: &str) -> Vec<(String, Value)> {
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let request = Request::get(path).header("accept", table).body(Body::empty()).expect("a request");
+    let shown = s.send(request).await.ok();
+    let names = shown["columnDefinitions"].as_array().cloned().unwrap_or_default().into_iter();
+    let cells = shown["rows"][0]["cells"].as_array().cloned().unwrap_or_default();
+    names.map(|column| column["name"].as_str().unwrap_or_default().to_owned()).zip(cells).collect()
+}
+
+/// R107: of a pool its blocks per node and its network of each family; of a slice whose it is.
+pub(crate) async fn r107_columns_of_pools_and_slices(s: Server) {
+    let name = s.name("both");
+    let range =
+        json!({"ipv4": {"cidr": "10.64.0.0/20"}, "ipv6": {"cidr": "fd00:64::/64"}, "perNodeHostBits": 10});
+    let kind = |kind: &str| json!({"apiVersion": "nmstate.io/v1", "kind": kind, "metadata": {"name": name}});
+    let mut pool = kind("NodeIPPool");
+    pool["spec"] = json!({"range": range});
+    s.post(POOLS, &pool).await.created();
+    let shown = columns(&s, &at(POOLS, &name)).await;
+    let cell = |wanted: &str| shown.iter().find(|(name, _)| name == wanted).map(|(_, cell)| cell.clone());
+    assert_eq!(cell("Name"), Some(json!(name)));
+    assert_eq!(cell("PerNodeHostBits"), Some(json!(10)));
+    assert_eq!(cell("IPv4"), Some(json!("10.64.0.0/20")));
+    assert_eq!(cell("IPv6"), Some(json!("fd00:64::/64")));
+    assert!(cell("Age").is_some(), "{shown:?}");
+    let mut slice = kind("NodeIPSlice");
+    slice["metadata"]["name"] = json!(format!("{name}.10.64.4.0"));
+    slice["spec"] = json!({"pool": name, "cidr": "10.64.4.0/22", "node": "node01", "nodeUID": "u"});
+    s.post(SLICES, &slice).await.created();
+    let shown = columns(&s, &at(SLICES, &format!("{name}.10.64.4.0"))).await;
+    let shown: Vec<(&str, &Value)> = shown.iter().map(|(name, cell)| (name.as_str(), cell)).collect();
+    for wanted in [("Pool", &json!(name)), ("CIDR", &json!("10.64.4.0/22")), ("Node", &json!("node01"))] {
+        assert!(shown.contains(&wanted), "{wanted:?} of {shown:?}");
+    }
 }
 
 pub(crate) async fn label_selectors(s: Server) {

@@ -121,6 +121,7 @@ suite! {
         a_namesake_is_no_owner;
     list:
         a_list_has_a_version_and_is_in_order
+        r107_columns_of_pools_and_slices
         label_selectors
         selectors_that_can_not_be_read
         field_selectors

@@ -200,9 +200,9 @@ pub(crate) async fn changes_that_are_not_allowed(s: Server) {
     let path = at(POOLS, &name);
     let before = s.post(POOLS, &pool(&name)).await.created();
     let words = format!(
-        "NodeIPPool.nmstate.io \"{name}\" is invalid: spec.range.cidr: Forbidden: an existing range can't be changed: append \
-         another to ranges and set this one to state: Draining, or delete and re-create the pool (addresses that are held \
-         are kept)"
+        "NodeIPPool.nmstate.io \"{name}\" is invalid: spec.range.cidr: Forbidden: an existing range can't be changed: make \
+         it the first of ranges, as it is and with a name, append another and set this one to state: Draining, or delete \
+         and re-create the pool (addresses that are held are kept)"
     );
     let status = s
         .merge(&path, &json!({"spec": {"range": {"cidr": "10.10.11.0/24"}}}))

@@ -62,7 +62,8 @@ pub(crate) async fn a_patch_of_the_object_leaves_status(s: Server) {
     assert_eq!(removed["status"]["sequence"], 5);
 }
 
-/// The ledger's way: into a map that nobody has made, because the schema's default did.
+/// The ledger's way: into a map that nobody has made, because the schema's default did. R43: alike in every store, in memory, on
+/// disk and a cluster's, as all of this suite is.
 pub(crate) async fn an_entry_can_be_added_to_a_fresh_status(s: Server) {
     let (path, door, before) = made(&s).await;
     let patch = json!([

@@ -33,7 +33,7 @@ fn may(plane: &ControlPlane, account: &str, what: &[&str]) -> bool {
 fn it_is_installed_changed_and_deleted() {
     let plane = ControlPlane::start().unwrap_or_else(|wrong| panic!("{wrong}"));
     done(&plane, &["apply", "-k", "deploy/base"]);
-    for overlay in ["no-controller", "beside-kubernetes-nmstate"] {
+    for overlay in ["no-controller", "beside-kubernetes-nmstate", "page"] {
         let folder = format!("deploy/overlays/{overlay}");
         done(&plane, &["apply", "--dry-run=server", "-k", &folder]);
     }

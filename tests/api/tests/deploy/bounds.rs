@@ -163,6 +163,42 @@ fn beside_kubernetes_nmstate_only_what_would_be_twice_is_left_out() {
     assert_eq!(set["spec"]["template"]["metadata"]["labels"]["component"], Value::Null);
 }
 
+/// The page beyond loopback: the right to ask who is looking, to read Events, and nothing that writes.
+#[test]
+fn the_page_may_ask_who_is_looking_and_no_more() {
+    let (base, overlay) = (kustomized("deploy/base"), kustomized("deploy/overlays/page"));
+    let mut found = differences(&base, &overlay);
+    found.sort();
+    let wanted = [
+        "+ ClusterRole /berth-page",
+        "+ ClusterRole /berth-page-viewer",
+        "+ ClusterRoleBinding /berth-page",
+        "+ Role default/berth-page",
+        "+ RoleBinding default/berth-page",
+        "+ Service berth-system/berth-page",
+        "~ Deployment berth-system/berth-controller",
+        "~ NetworkPolicy berth-system/berth-controller",
+    ];
+    assert_eq!(found, wanted);
+    let rule = |group: &str, resource: &str, verb: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]});
+    let asks = json!([
+        rule("authentication.k8s.io", "tokenreviews", "create"),
+        rule("authorization.k8s.io", "subjectaccessreviews", "create"),
+    ]);
+    assert_eq!(the(&overlay, "ClusterRole", "berth-page")["rules"], asks);
+    assert_eq!(the(&overlay, "Role", "berth-page")["rules"], json!([rule("", "events", "list")]));
+    assert_eq!(
+        the(&overlay, "ClusterRole", "berth-page-viewer")["rules"],
+        json!([rule("nmstate.io", "nodeippools", "get")])
+    );
+    let controller = &pod(&overlay, "Deployment", "berth-controller")["containers"][0];
+    assert_eq!(env(controller, "BERTH_PAGE_ADDRESS")["value"], "[$(POD_IP)]:9467");
+    let names = controller["env"].as_array().expect("env").iter().map(|one| &one["name"]);
+    let names: Vec<&Value> =
+        names.filter(|name| ["POD_IP", "BERTH_PAGE_ADDRESS"].iter().any(|of| *name == of)).collect();
+    assert_eq!(names, ["POD_IP", "BERTH_PAGE_ADDRESS"], "what names another comes after it");
+}
+
 /// OpenShift's word for what the agent asks for, and no more than that.
 #[test]
 fn on_openshift_agents_are_allowed_what_they_ask_for() {

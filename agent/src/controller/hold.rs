@@ -1,0 +1,70 @@
+//! Pools on hold (rule 6): nothing is given while hosts say again what they hold.
+//!
+//! A hold that a person asks for lasts until that person takes the word back, and one quarantine at least. One that `berth serve
+//! restore` leaves ends by itself after that quarantine, counted from the first look of a controller: whoever restores at night
+//! has enough to think of, and a pool that gives nothing is found in the morning. First the slices' words go, then the pool's,
+//! and then the hold ends as any other does, so that cut off in between it goes on where it was. Cost: nothing where there is no
+//! hold; where one ends, a write for each slice that a restore put on hold.
+
+use crds::names::annotation::{HOLD, RESTORED};
+use kube::ResourceExt;
+use policy::claim::{self, Hold, Ledger};
+use serde_json::json;
+
+use super::Lead;
+use super::pools::{Look, Step};
+use crate::api::slices;
+
+impl Lead {
+    /// On hold: who holds what is asserted, nothing is given.
+    pub(super) async fn held(&self, look: &Look) -> Result<Step, kube::Error> {
+        let asked = look.known.object.annotations().get(HOLD);
+        let begun = look.known.object.status.as_ref().is_some_and(|status| status.hold.is_some());
+        if !begun {
+            let until = look.now.saturating_add(look.known.pool.quarantine());
+            return self.write(look, &Ledger { hold: Some(Hold { until }), ..look.ledger.clone() }).await;
+        }
+        let until = look.ledger.hold.map_or(0, |hold| hold.until);
+        let restored = asked.is_some_and(|why| why == RESTORED);
+        if restored && look.now >= until {
+            self.resume_slices(look).await?;
+            return self.patch_pool(look, json!({"annotations": {HOLD: null}})).await;
+        }
+        let Some(reading) = self.reading(look).await? else {
+            return Ok(Step::On);
+        };
+        // While somebody asks for it, it lasts.
+        let at = if asked.is_some() { look.now.min(until.saturating_sub(1)) } else { look.now };
+        let uncovered = look.uncovered(&reading);
+        let facts = uncovered.facts(&reading.facts(None));
+        match claim::reassert(&look.ledger, &look.name, &look.known.pool, &facts, at) {
+            Some(next) => self.write(look, &next).await,
+            None => {
+                if asked.is_none() || restored {
+                    self.later(look, until.max(look.now + 1));
+                }
+                self.show(look).await
+            }
+        }
+    }
+
+    /// Slices that a restore put on hold give again with their pool; those that a person did don't. Also those whose pool was not
+    /// in the backup, once there is one.
+    pub(super) async fn resume_slices(&self, look: &Look) -> Result<(), kube::Error> {
+        for slice in look.slices.iter().filter(|slice| slice.ledger.hold.is_some()) {
+            let object = {
+                let index = self.known.index();
+                let known = index.slices.get(&look.name).and_then(|slices| slices.get(&slice.name));
+                known.map(|known| known.object.clone())
+            };
+            let restored =
+                object.filter(|object| object.annotations().get(HOLD).is_some_and(|why| why == RESTORED));
+            if let Some(object) = restored
+                && let Some(now) = slices::resume(&self.client, &object).await?
+            {
+                self.known.slice(&crate::api::Change::Put(now.into()));
+            }
+        }
+        Ok(())
+    }
+}
