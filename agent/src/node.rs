@@ -9,7 +9,8 @@
 //!
 //! Costs: at rest four watches (one more for each enactment but the first), a list of its enactments when these end after five
 //! minutes, and nothing else, no netlink message either. A claim: two writes of the enactment, one of the report, one read of
-//! the pool, two of the journal; a policy applied: two more writes of its enactment's status.
+//! the pool, two of the journal; a policy applied: two more writes of its enactment's status. One that names addresses
+//! itself: two lists of the pools' metadata (`literals`).
 
 mod act;
 mod alone;
@@ -19,6 +20,7 @@ mod collide;
 mod enact;
 mod journal;
 mod kernel;
+mod literals;
 pub mod lock;
 mod look;
 mod register;
@@ -130,6 +132,7 @@ pub struct Agent {
     tried: BTreeMap<PolicyName, Tried>,
     readings: look::Readings,
     claims_read: look::Claims,
+    ranges: literals::Ranges,
     /// What was asked for by the label that asks for a report, when this agent last reported.
     refreshed: Option<String>,
     stopping: Arc<AtomicBool>,
@@ -247,6 +250,7 @@ impl Agent {
             tried: BTreeMap::new(),
             readings: look::Readings::default(),
             claims_read: look::Claims::default(),
+            ranges: literals::Ranges::default(),
             refreshed: None,
             stopping: Arc::default(),
             stopped: watch::Sender::new(false),

@@ -66,7 +66,7 @@ pub fn strays(pooled: &BTreeSet<(IfName, IpAddr)>, enacted: &[Value]) -> BTreeSe
 }
 
 /// Every address of a state, with the name of its interface.
-fn named(state: &Value) -> impl Iterator<Item = (IpAddr, &str)> {
+pub fn named(state: &Value) -> impl Iterator<Item = (IpAddr, &str)> {
     let interfaces = state["interfaces"].as_array().into_iter().flatten();
     interfaces.flat_map(|interface| {
         let name = interface["name"].as_str().unwrap_or_default();

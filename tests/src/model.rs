@@ -22,7 +22,7 @@
 //!   id and nothing else is in the ledger, a host has all addresses that its policy asks for or none, whoever
 //!   can be served is, and where all is gone the ledger is empty.
 //!
-//! Not modelled: several pools, IPv6, literal addresses, reservations. Sliced pools have a world of their own: [`sliced`].
+//! Not modelled: several pools, IPv6, literal addresses beside captures, reservations. Sliced pools have a world of their own: [`sliced`].
 
 mod alike;
 mod check;

@@ -62,6 +62,17 @@ fn every_fault_alone() {
     hold("alone", &worlds.map(|config| (config, WHOLE)).collect::<Vec<_>>());
 }
 
+/// Rule 11, each fault alone: a policy that names its address on both hosts, with an old copy; and on one, where the other's
+/// asks for any.
+#[test]
+fn every_fault_where_a_policy_names_its_address() {
+    let worlds = Fault::ALL.iter().flat_map(|fault| {
+        let faults = &[*fault];
+        [Config::new(2, 2, faults).naming(2), Config::new(2, 2, faults).naming(1).old_copies(0)]
+    });
+    hold("named", &worlds.map(|config| (config, WHOLE)).collect::<Vec<_>>());
+}
+
 /// Those with the most states first.
 fn pairs() -> Vec<Vec<Fault>> {
     let mut pairs: Vec<Vec<Fault>> = Fault::sets().into_iter().filter(|set| set.len() == 2).collect();

@@ -8,8 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use policy::claim::{
-    self, Action, ClaimKey, Inheritance, Lease, NodeUid, Outcome, Phase, PolicyName, Request, RequestId,
-    Seen, Slot, SlotKey, Time,
+    self, Action, ClaimKey, Inheritance, Lease, NodeSeen, NodeUid, Outcome, Phase, PolicyName, Request,
+    RequestId, Seen, Slot, SlotKey, Time,
 };
 use policy::pool::{Barred, Pool};
 use serde_json::{Value, json};
@@ -45,6 +45,9 @@ impl Agent {
     pub(super) async fn claims(&mut self) -> Result<Did, NodeError> {
         let node = self.node_seen().await;
         let selected = self.selected();
+        if matches!(node, NodeSeen::Is(_)) {
+            self.read_ranges(&selected).await?;
+        }
         let policies: BTreeSet<PolicyName> = selected.iter().map(|one| one.name.clone()).collect();
         let wants = self.wants(&selected);
         // Policies are put on the NIC whole, by what `policy::enact` says of them: those of the journal too, which is all

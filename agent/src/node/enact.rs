@@ -15,12 +15,12 @@ use crds::names::enactment as names;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 use policy::capture::{Granted, GrantedAddress, Grants, read_cached};
-use policy::claim::{NodeSeen, Phase, PolicyName, Request, SlotKey, Time};
+use policy::claim::{ClaimKey, NodeSeen, Phase, PolicyName, Request, SlotKey, Time};
 use policy::enact::{Next, Prospect, Retries, Said, View, next};
 use policy::plan::plan_document;
 use policy::rollout::Standing;
 use policy::state::{AddressProtocol, default_port_vlans, features};
-use policy::template::{Rendered, render};
+use policy::template::{Rendered, literal_of, render};
 use serde_json::{Value, json};
 
 use super::ask::AskApi;
@@ -94,7 +94,7 @@ impl Tried {
 }
 
 /// What a look depends on.
-type Print = (Option<String>, Option<String>, u64, usize);
+type Print = (Option<String>, Option<String>, u64, usize, u64);
 
 /// So long a policy is left alone of which the API will not have what is to be said.
 const REFUSED: Time = 30;
@@ -247,6 +247,10 @@ impl Agent {
     }
 
     async fn policy(&mut self, one: &Selected) -> Result<Did, NodeError> {
+        // It came a moment ago: which of its addresses are a pool's is asked first.
+        if !self.knows_ranges(one) {
+            return Ok(Did::Something);
+        }
         let print = self.print(one);
         let tried = self.tried.entry(one.name.clone()).or_default();
         if let Some((then, until)) = &tried.rested
@@ -267,6 +271,12 @@ impl Agent {
         }
         match next(&view) {
             Next::Rest { until } => {
+                // What it was brought to with is held by now, perhaps.
+                if matches!(outlook.prospect, Prospect::Rendered { met: true, .. })
+                    && view.says(Standing::Available)
+                {
+                    self.remember(one, &outlook)?;
+                }
                 self.tried.entry(one.name.clone()).or_default().rested = Some((print, until));
                 Ok(Did::Nothing { until })
             }
@@ -291,7 +301,7 @@ impl Agent {
         let held =
             self.host.journal.iter().filter(|(key, record)| key.policy == one.name && holding(&record.phase));
         let version = one.enactment.as_ref().and_then(|own| own.resource_version());
-        (one.object.resource_version(), version, kernel, held.count())
+        (one.object.resource_version(), version, kernel, held.count(), self.ranges.reads())
     }
 
     /// What the policy comes to on this host, as far as it has come.
@@ -335,30 +345,40 @@ impl Agent {
         Outlook { prospect: Prospect::Rendered { met, said }, rendered: Some(rendered), desired }
     }
 
-    /// The addresses that the policy holds; or where that stands.
+    /// The addresses that the policy holds; or where that stands. What is refused is said before what is waited for.
     fn grants(&self, one: &Selected) -> Result<Grants, Prospect> {
-        let status = one.status();
-        let mut grants = Grants::new();
-        for (capture, pool) in &one.read.pools {
-            let claims = status.and_then(|status| status.ippool.get(pool));
-            let refusal = claims.and_then(|claims| claims.refused.get(capture));
-            if let Some(refusal) =
-                refusal.filter(|refusal| refusal.reason != crds::enactment::RefusalReason::Released)
-            {
-                let message = format!("capture {capture}: pool {pool}: {}", refusal.message);
+        let literals = self.literals(one);
+        let named = literals.iter().map(|claim| (claim.path.to_owned(), &claim.key));
+        let captures: Vec<ClaimKey> =
+            one.read.pools.iter().map(|(capture, pool)| one.key(pool, capture)).collect();
+        let asked = captures.iter().map(|key| (format!("capture {}", key.capture), key));
+        for (place, key) in named.chain(asked) {
+            if let Some(refusal) = one.refusal(key) {
+                let message = format!("{place}: pool {}: {}", key.pool, refusal.message);
                 return Err(Prospect::Refused { message });
             }
-            let asking = || Prospect::Asking { message: format!("Waiting for an address of pool {pool}") };
-            let grant = claims.and_then(|claims| claims.grants.get(capture)).ok_or_else(asking)?;
-            let held = self.host.journal.iter().any(|(key, record)| {
-                let same =
-                    key.policy == one.name && key.pool.as_str() == pool && key.capture.as_str() == capture;
-                same && record.id.as_str() == grant.id && matches!(record.phase, Phase::Holding(_))
-            });
-            let granted = granted(grant).filter(|_| held).ok_or_else(asking)?;
-            grants.insert(capture.clone(), granted);
+        }
+        for claim in &literals {
+            if self.granted(one, &claim.key).is_none() && !self.had(one, claim.ip) {
+                let message = format!("Waiting for {} of pool {}", claim.ip, claim.key.pool);
+                return Err(Prospect::Asking { message });
+            }
+        }
+        let mut grants = Grants::new();
+        for key in &captures {
+            let message = || format!("Waiting for an address of pool {}", key.pool);
+            let granted = self.granted(one, key).ok_or_else(|| Prospect::Asking { message: message() })?;
+            grants.insert(key.capture.to_string(), granted);
         }
         Ok(grants)
+    }
+
+    /// What was granted to a claim, if it is held.
+    fn granted(&self, one: &Selected, key: &ClaimKey) -> Option<Granted> {
+        let grant = one.claims(key)?.grants.get(key.capture.as_str())?;
+        let record = self.host.journal.get(key)?;
+        let is_held = record.id.as_str() == grant.id && matches!(record.phase, Phase::Holding(_));
+        granted(grant).filter(|_| is_held)
     }
 
     fn view(&self, one: &Selected, outlook: &Outlook, tried: &Tried) -> View {
@@ -419,7 +439,9 @@ impl Agent {
         let outlook = self.outlook(&one);
         let view = self.view(&one, &outlook, &tried);
         let (standing, message) = match next(&view) {
-            _ if tried.rests() => return self.replace_status(policy, vec![held]).await,
+            _ if tried.rests() || !self.knows_ranges(&one) => {
+                return self.replace_status(policy, vec![held]).await;
+            }
             Next::Say { standing, message } => (standing, message),
             // One that is tried again stands as it stands until then.
             Next::Apply { repair: false } if !view.says(Standing::Retrying) => {
@@ -532,6 +554,7 @@ impl Agent {
             Ok(()) => {
                 (tried.retry_at, tried.gave_up) = (None, false);
                 self.remember(&one, &outlook)?;
+                self.applied_literals(&one);
                 fault::point("state-journalled");
                 self.say_standing(&one, &outlook, Standing::Available, "").await?;
                 fault::point("available-said");
@@ -554,7 +577,11 @@ impl Agent {
 
     /// Journals a state that is good, with the addresses that it must not be applied without.
     fn remember(&mut self, one: &Selected, outlook: &Outlook) -> Result<(), NodeError> {
-        let own = self.host.journal.iter().filter(|(key, _)| key.policy == one.name);
+        // A literal address that the policy no longer names is about to be let go.
+        let is_former = |key: &ClaimKey| {
+            literal_of(key.capture.as_str()).is_some_and(|ip| !one.read.literals.contains_key(&ip))
+        };
+        let own = self.host.journal.iter().filter(|(key, _)| key.policy == one.name && !is_former(key));
         let held = own.filter_map(|(_, record)| match &record.phase {
             Phase::Holding(lease) => Some(lease.ips.iter().copied()),
             Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,

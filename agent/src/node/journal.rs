@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use policy::claim::{ClaimKey, Phase, PolicyName, Record};
+use policy::enact::named;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -42,6 +43,12 @@ pub(super) struct Enacted {
     /// For how long its policy has the wire asked, where it says so: at a boot without the API nobody else does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) wire_probe: Option<String>,
+}
+
+impl Enacted {
+    fn uses(&self, ip: IpAddr) -> bool {
+        self.ips.contains(&ip) || named(&self.state).any(|(other, _)| other == ip)
+    }
 }
 
 /// Why there is no journal.
@@ -134,6 +141,11 @@ impl Book {
         self.journal.enacted.get(policy)?.wire_probe.as_ref()?.parse().ok()
     }
 
+    /// The last good state of a policy, whatever of it is held.
+    pub(super) fn state(&self, policy: &PolicyName) -> Option<&Value> {
+        self.journal.enacted.get(policy).map(|enacted| &enacted.state)
+    }
+
     pub(super) fn enacted(&self) -> impl Iterator<Item = &PolicyName> {
         self.journal.enacted.keys()
     }
@@ -145,8 +157,16 @@ impl Book {
         record: Option<&Record>,
     ) -> Result<(), JournalError> {
         let mut next = self.journal.clone();
-        // With a claim that is no longer held goes the state that used it.
-        if !record.is_some_and(|record| matches!(record.phase, Phase::Holding(_))) {
+        // With a claim that is no longer held goes the state that used it; not one from before there was such a claim.
+        let held = |record: &Record| match &record.phase {
+            Phase::Holding(lease) => lease.ips.clone(),
+            Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => Vec::new(),
+        };
+        let before = next.claims.iter().find(|(known, _)| known == key).map(|(_, record)| held(record));
+        let still = record.map(held).unwrap_or_default();
+        let lost = before.into_iter().flatten().filter(|ip| !still.contains(ip));
+        let uses = |ip| next.enacted.get(&key.policy).is_some_and(|enacted| enacted.uses(ip));
+        if lost.into_iter().any(uses) {
             next.enacted.remove(&key.policy);
         }
         next.claims.retain(|(known, _)| known != key);
@@ -244,6 +264,26 @@ mod tests {
         book.write_claim(&key, None).unwrap();
         assert!(Book::open(&folder, "node").unwrap().claims().is_empty());
         assert!(matches!(Book::open(&folder, "other"), Err(JournalError::Another { .. })));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A host that had an address before it was claimed has it at a boot too, whatever becomes of the claim; from when it is held
+    /// on, its state goes with it.
+    #[test]
+    fn a_state_from_before_a_claim_stays_while_that_is_asked_for() {
+        let folder = folder("before");
+        let (key, holding) = claim();
+        let address = serde_json::json!({"ip": "10.0.0.1", "prefix-length": 24});
+        let state = serde_json::json!({"interfaces": [{"name": "eth0", "ipv4": {"address": [address]}}]});
+        let mut book = Book::open(&folder, "node").unwrap();
+        book.write_enacted(&"p".into(), Some(&Enacted { state: state.clone(), ..Enacted::default() }))
+            .unwrap();
+        for phase in [Phase::Asking { declined: BTreeMap::new() }, holding.phase.clone()] {
+            book.write_claim(&key, Some(&Record { phase, ..holding.clone() })).unwrap();
+            assert_eq!(book.good(), [("p".into(), state.clone())]);
+        }
+        book.write_claim(&key, Some(&Record { phase: Phase::Releasing, ..holding })).unwrap();
+        assert_eq!((book.good(), book.state(&"p".into())), (Vec::new(), None));
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crds::enactment::{PoolClaims, Refusal, RefusalReason};
 use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
@@ -12,7 +13,7 @@ use kube::api::Api;
 use policy::capture::{Grants, read_cached};
 use policy::claim::{ClaimKey, Enactment, NodeSeen, Phase, PolicyName};
 use policy::state::{Address, AddressProtocol};
-use policy::template::{PolicyDoc, render};
+use policy::template::{PolicyDoc, literal_addresses, literal_of, render};
 use serde_json::Value;
 
 use super::Agent;
@@ -33,6 +34,22 @@ impl Selected {
     pub(super) fn status(&self) -> Option<&crds::NodeNetworkConfigurationEnactmentStatus> {
         self.enactment.as_ref()?.status.as_ref()
     }
+
+    /// A claim of this policy.
+    pub(super) fn key(&self, pool: &str, capture: &str) -> ClaimKey {
+        ClaimKey { policy: self.name.clone(), pool: pool.into(), capture: capture.into() }
+    }
+
+    /// What the enactment says of the pool of a claim.
+    pub(super) fn claims(&self, key: &ClaimKey) -> Option<&PoolClaims> {
+        self.status()?.ippool.get(key.pool.as_str())
+    }
+
+    /// Why a claim got nothing.
+    pub(super) fn refusal(&self, key: &ClaimKey) -> Option<&Refusal> {
+        let refusal = self.claims(key)?.refused.get(key.capture.as_str())?;
+        (refusal.reason != RefusalReason::Released).then_some(refusal)
+    }
 }
 
 /// What a policy says, read once per generation.
@@ -41,6 +58,8 @@ pub(super) struct Read {
     pub(super) doc: Result<PolicyDoc, String>,
     /// Capture → pool.
     pub(super) pools: BTreeMap<String, String>,
+    /// The addresses that it names, with where.
+    pub(super) literals: BTreeMap<IpAddr, String>,
 }
 
 impl Read {
@@ -54,7 +73,9 @@ impl Read {
             Ok(pools) => (doc, pools),
             Err(wrong) => (Err(wrong), BTreeMap::new()),
         };
-        Self { of: (object.uid(), object.metadata.generation), doc, pools }
+        let literals = doc.as_ref().map(|doc| literal_addresses(&doc.desired_state)).unwrap_or_default();
+        let literals = literals.into_iter().collect();
+        Self { of: (object.uid(), object.metadata.generation), doc, pools, literals }
     }
 }
 
@@ -128,17 +149,21 @@ impl Agent {
         for one in selected {
             let kept: Vec<ClaimKey> = self.kept(one).collect();
             if one.read.doc.is_err() {
-                wants.extend(kept.into_iter().map(|key| (key, None)));
+                wants.extend(kept.into_iter().map(|key| {
+                    let literal = literal_of(key.capture.as_str());
+                    (key, literal)
+                }));
                 continue;
             }
-            if one.read.pools.is_empty() || (kept.is_empty() && self.ungranted(one).is_some()) {
+            wants.extend(self.former_literals(one).into_iter().map(|(key, ip)| (key, Some(ip))));
+            let literals = self.literals(one);
+            if (one.read.pools.is_empty() && literals.is_empty())
+                || (kept.is_empty() && self.ungranted(one).is_some())
+            {
                 continue;
             }
-            let keys = one.read.pools.iter().map(|(capture, pool)| ClaimKey {
-                policy: one.name.clone(),
-                pool: pool.as_str().into(),
-                capture: capture.as_str().into(),
-            });
+            wants.extend(literals.into_iter().map(|claim| (claim.key, Some(claim.ip))));
+            let keys = one.read.pools.iter().map(|(capture, pool)| one.key(pool, capture));
             wants.extend(keys.map(|key| (key, None)));
         }
         wants

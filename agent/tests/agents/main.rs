@@ -22,6 +22,7 @@ mod folder;
 mod hold;
 mod holders;
 mod listen;
+mod literals;
 mod many;
 mod names;
 mod nodes;
@@ -124,6 +125,18 @@ suite! {
             r26_a_new_address_waits_for_the_node_to_be_ready
             r31_captures_stay_and_a_policy_made_anew_gets_the_same_address
             r29_r34_r40_a_lost_host_is_found_out_by_a_reset;
+        literals:
+            r51_rule11_an_address_that_a_policy_names_is_claimed
+            rule11_of_two_nodes_one_has_it_and_the_other_says_who
+            rule11_no_capture_gets_what_a_policy_names
+            rule11_what_a_pool_gives_nobody_is_refused
+            rule5_rule11_a_pool_made_later_finds_who_has_it
+            rule11_what_was_in_use_unclaimed_stays_on_the_card
+            rule11_an_edited_policy_keeps_its_address_until_it_has_the_other
+            r51_r92_of_two_families_a_literal_is_one
+            r51_rule11_in_a_sliced_pool_the_slice_is_claimed
+            r17_rule11_a_literal_in_use_on_the_wire_is_used_when_it_is_free
+            rule11_a_pool_that_goes_takes_nothing_along;
         names:
             an_enactment_of_another_node_is_left_alone
             captures_of_a_policy_of_before_are_not_used

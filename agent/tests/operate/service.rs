@@ -242,3 +242,31 @@ fn without_the_right_to_change_networks_it_does_not_start() {
         assert!(!state.exists(), "{verb}: nothing was begun");
     }
 }
+
+/// Rule 11, R57: what a policy names itself is counted as static.
+#[test]
+fn r57_rule11_an_address_that_a_policy_names_is_counted_as_static() {
+    let (folder, host) = (Folder::new(), Host::new());
+    let at = folder.path();
+    fs::create_dir(at.join("manifests")).expect("a folder");
+    let named = MANIFESTS
+        .replace("  capture: {address: ippool.traffic-1.allocate}\n", "")
+        .replace("'{{ capture.address.ip }}'", "10.10.10.5")
+        .replace("'{{ capture.address.prefix-length }}'", "24");
+    assert!(!named.contains("capture"), "{named}");
+    fs::write(at.join("manifests/all.yaml"), named).expect("written");
+    let mut agent = service(at, &host, &at.join("notify"));
+    let line = agent.until_says("health and metrics on http://");
+    let said: Value = serde_json::from_str(&line).expect("JSON");
+    let address = said["message"].as_str().expect("text").rsplit('/').next().expect("an address").to_owned();
+    until("the address", || (host.addresses() == ["10.10.10.5/24"]).then_some(()));
+    let page = until("counted", || {
+        let page = get(&address, "/metrics");
+        page.contains("berth_pool_allocated{pool=\"traffic-1\"} 1\n").then_some(page)
+    });
+    let granted =
+        "berth_claims_total{pool=\"traffic-1\",range=\"default\",kind=\"static\",result=\"granted\"}";
+    assert!(value(&page, granted) >= 1.0);
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(agent.end().0, Some(0));
+}

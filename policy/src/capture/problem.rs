@@ -83,6 +83,8 @@ pub enum Problem {
     IpamFamily { pool: String, family: &'static str },
     #[error("the name \"{name}\" is taken: it stands for the address that 'ipam' asks for")]
     ReservedName { name: String },
+    #[error("the name \"{name}\" is taken: it stands for the claim of an address that a policy writes out")]
+    LiteralName { name: String },
 
     // The document.
     #[error("{one} and {other} are two names for the same: give one of them")]

@@ -116,7 +116,11 @@ struct Desk<'a> {
 impl Desk<'_> {
     /// Of the requests that stand in one enactment all are given what is new to them, or none (rule 1):
     /// otherwise two nodes could each wait for ever for what the other has.
+    ///
+    /// Literal addresses come first: what the policy names itself must not be given to its other captures (rule 11).
     fn serve(&mut self, together: &[&Asked<'_>]) {
+        let mut together = together.to_vec();
+        together.sort_by_key(|ask| requested(ask).is_none_or(|request| request.literal.is_none()));
         let mut replies = Vec::new();
         for ask in together {
             let Some(request) = requested(ask) else { continue };

@@ -164,8 +164,9 @@ fn answers(view: &SlicedView<'_>, served: Vec<Answer>, grown: &grow::Grown) -> V
         .map(|mut answer| {
             if let (Reply::Refuse(refusal), Some(none)) = (&mut answer.reply, grown.lacking.get(&answer.id))
                 && refusal.reason == RefusalReason::NoAddress
+                && let Some(message) = words(view, none)
             {
-                refusal.message = none.to_string();
+                refusal.message = message;
             }
             answer
         })
@@ -187,6 +188,21 @@ fn answers(view: &SlicedView<'_>, served: Vec<Answer>, grown: &grow::Grown) -> V
         !slot.is_some_and(|slot| super::serve::already_says(slot, &answer.reply))
     });
     answers
+}
+
+/// Why no slice was found; nothing, where one's own is in the way: then what serving said of its holder is the reason. Of a
+/// literal address it says whose the slice is (rule 11), as far as that is known.
+fn words(view: &SlicedView<'_>, none: &NoAddress) -> Option<String> {
+    let NoAddress::SliceHeld { ip, cidr, pool } = none else { return Some(none.to_string()) };
+    if view.own.iter().any(|slice| slice.cidr == *cidr) {
+        return None;
+    }
+    let entry = view.ledger.allocations.iter().find(|(ip, _)| cidr.contains(*ip));
+    let node = view.others.get(cidr).cloned().flatten().or_else(|| Some(entry?.1.node.clone()));
+    Some(match node {
+        Some(node) => format!("slice {cidr} of pool {pool}, where {ip} lies, belongs to node {node}"),
+        None => none.to_string(),
+    })
 }
 
 fn requested<'a>(ask: &Asked<'a>) -> Option<&'a Request> {

@@ -160,8 +160,13 @@ impl<'a> Search<'a> {
             let barred = self.barred.owners_in(self.pool, &full);
             return NoAddress::Exhausted { pool, node, full, barred };
         }
-        let draining: Vec<String> =
-            self.pool.ranges.iter().filter(|r| matches(r, self.node)).map(|r| r.name.clone()).collect();
+        let draining: Vec<String> = self
+            .pool
+            .ranges
+            .iter()
+            .filter(|r| !r.half && matches(r, self.node))
+            .map(|r| r.name.clone())
+            .collect();
         match draining.is_empty() {
             true => NoAddress::NoRangeForNode { pool, node },
             false => NoAddress::AllDraining { pool, node, draining },
@@ -223,7 +228,7 @@ impl<'a> Search<'a> {
             .iter()
             .copied()
             .find(has)
-            .or_else(|| self.pool.ranges.iter().find(|r| r.gives() && has(r)));
+            .or_else(|| self.pool.ranges.iter().find(|r| r.gives_named() && has(r)));
         let Some((range, part)) = range.and_then(|r| Some((r, r.part(Family::of(ip))?))) else {
             let range = self.pool.range_of(ip).map(|r| r.name.clone()).unwrap_or_default();
             return Err(NoAddress::Draining { ip, pool, range });

@@ -38,6 +38,9 @@ pub struct Range {
     pub(crate) selector: Option<Selector>,
     pub(crate) attributes: BTreeMap<String, String>,
     pub(crate) state: RangeState,
+    /// One family of two, in slices of which the other has none: no claim is served by half (R92), and a literal address is one
+    /// address (R51).
+    pub(crate) half: bool,
 }
 
 /// The addresses of a range in one family.
@@ -70,6 +73,11 @@ impl Range {
 
     /// Whether it gives new addresses.
     pub fn gives(&self) -> bool {
+        self.gives_named() && !self.half
+    }
+
+    /// Whether it gives an address that is asked for by name.
+    pub(crate) fn gives_named(&self) -> bool {
         self.state == RangeState::Active
     }
 

@@ -9,7 +9,8 @@ use std::net::IpAddr;
 use serde_json::{Map, Value};
 
 use super::field::Field;
-use crate::capture::{Bindings, Diagnostic, Diagnostics, Problem, is_label};
+use super::literals::literal_of;
+use crate::capture::{Bindings, Captures, Diagnostic, Diagnostics, Problem, is_label};
 
 /// The anonymous captures of a desired state as it is written (before it is filled): capture → pool.
 ///
@@ -111,6 +112,11 @@ impl Family {
         addresses.and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 
+    /// Is this family switched off there? Then its addresses are not used.
+    pub(super) fn is_off(self, interface: &Value) -> bool {
+        interface.get(self.key()).and_then(|ip| ip.get("enabled")) == Some(&Value::Bool(false))
+    }
+
     /// The path of a field of an entry of an address list.
     pub(super) fn path(self, interface: usize, position: usize, field: &str) -> String {
         let path = Field::Root;
@@ -196,15 +202,16 @@ fn address(capture: &str, pool: &str, family: Family, bindings: &Bindings) -> Re
     }
 }
 
-/// A capture of the user's that has the name of an anonymous one.
-pub(crate) fn collisions<'a>(
-    anonymous: &'a BTreeMap<String, String>,
-    captures: impl Iterator<Item = &'a str>,
-) -> Vec<Diagnostic> {
-    captures
-        .filter(|name| anonymous.contains_key(*name))
-        .map(|name| {
-            Diagnostic::field(format!("capture.{name}"), Problem::ReservedName { name: name.to_owned() })
-        })
-        .collect()
+/// A capture of the user's that has the name of an anonymous one, or asks a pool and has that of a literal address' claim.
+pub(crate) fn collisions(anonymous: &BTreeMap<String, String>, captures: &Captures) -> Vec<Diagnostic> {
+    let pools = captures.pools();
+    let problem = |name: &str| {
+        let own = || name.to_owned();
+        if anonymous.contains_key(name) {
+            return Some(Problem::ReservedName { name: own() });
+        }
+        (pools.contains_key(name) && literal_of(name).is_some()).then(|| Problem::LiteralName { name: own() })
+    };
+    let wrong = captures.names().filter_map(|name| Some((name, problem(name)?)));
+    wrong.map(|(name, problem)| Diagnostic::field(format!("capture.{name}"), problem)).collect()
 }

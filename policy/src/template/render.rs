@@ -70,7 +70,7 @@ impl PolicyDoc {
     fn parse(&self) -> Result<(Captures, BTreeMap<String, String>), Diagnostics> {
         match (Captures::parse(&self.capture), ipam_pools(&self.desired_state)) {
             (Ok(captures), Ok(anonymous)) => {
-                let wrong = ipam::collisions(&anonymous, captures.names());
+                let wrong = ipam::collisions(&anonymous, &captures);
                 Diagnostics::none_or(wrong, (captures, anonymous))
             }
             (Err(mut wrong), Err(more)) => {

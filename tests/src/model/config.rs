@@ -29,6 +29,10 @@ pub struct Config {
     pub(super) orders: Vec<Vec<usize>>,
     /// The claims that the one policy makes on every node.
     pub(super) wants: BTreeMap<ClaimKey, Option<IpAddr>>,
+    /// So many hosts, the first ones, have a policy that names its address (rule 11): the first of the pool.
+    pub(super) naming: usize,
+    /// What is claimed on these.
+    named: BTreeMap<ClaimKey, Option<IpAddr>>,
     /// That policy.
     pub(super) policies: BTreeSet<PolicyName>,
 }
@@ -63,8 +67,32 @@ impl Config {
             orders: orders(hosts),
             pool,
             policies: wants.keys().map(|key| key.policy.clone()).collect(),
+            naming: 0,
+            named: BTreeMap::new(),
             wants,
         }
+    }
+
+    /// On so many hosts the policy names the pool's first address instead of asking for any; where that is not all of them,
+    /// hosts are not alike.
+    pub fn naming(mut self, hosts: usize) -> Self {
+        let first = self.ips().next();
+        self.named = self.wants.keys().map(|key| (key.clone(), first)).collect();
+        self.naming = hosts;
+        if hosts < self.hosts() {
+            self.orders.truncate(1);
+        }
+        self
+    }
+
+    /// What the policy claims on a host.
+    pub(super) fn wants_of(&self, host: usize) -> &BTreeMap<ClaimKey, Option<IpAddr>> {
+        if host < self.naming { &self.named } else { &self.wants }
+    }
+
+    /// The addresses that would do for a host.
+    pub(super) fn would_do(&self, host: usize) -> impl Iterator<Item = IpAddr> {
+        self.ips().take(if host < self.naming { 1 } else { usize::MAX })
     }
 
     /// How often the second controller, the one with old caches, takes a copy of the store to act on later;
@@ -102,6 +130,9 @@ impl fmt::Display for Config {
         let (hosts, addresses, captures) = (self.hosts(), self.addresses, self.captures());
         write!(f, "[{}] {hosts} hosts, {addresses} addresses, ", faults.join(" + "))?;
         write!(f, "{captures} captures, {} old copies", self.peeks)?;
+        if self.naming > 0 {
+            write!(f, ", named on {}", self.naming)?;
+        }
         if self.self_service { f.write_str(", self-service") } else { Ok(()) }
     }
 }

@@ -75,10 +75,25 @@ impl World {
         if let Some(half) = self.hosts.iter().find(is_half).filter(|_| self.wire.is_empty()) {
             return Some(format!("{} has {:?}: neither all nor none", half.name, half.nic));
         }
+        if config.naming > 0 {
+            return self.lacking(config, wanting);
+        }
         let usable = config.ips().filter(|ip| !self.wire.contains(ip)).count() / each;
         let wanted = (0..self.hosts.len()).filter(|host| wanting(*host)).count();
         let served = self.hosts.iter().filter(|host| !host.nic.is_empty()).count();
         (served < usable.min(wanted)).then(|| format!("{served} of {wanted} served, {usable} can be"))
+    }
+
+    /// Who wants an address, has none, and could have one that is on nobody's NIC: said where not all addresses would do for
+    /// all hosts.
+    fn lacking(&self, config: &Config, wanting: impl Fn(usize) -> bool) -> Option<String> {
+        let is_free =
+            |ip: &IpAddr| !self.wire.contains(ip) && self.hosts.iter().all(|host| !host.nic.contains(ip));
+        let lacks = |host: &usize| wanting(*host) && self.hosts[*host].nic.is_empty();
+        let (host, ip) = (0..self.hosts.len())
+            .filter(lacks)
+            .find_map(|host| Some((host, config.would_do(host).find(is_free)?)))?;
+        Some(format!("{} has none, and {ip} is free", self.hosts[host].name))
     }
 
     /// Is an address on a NIC that the ledger does not hold for this host's id?

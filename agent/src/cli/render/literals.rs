@@ -10,6 +10,7 @@ use ipnet::IpNet;
 use policy::capture::Place;
 use policy::claim::{Entry, EntryKind, EntryState, Ledger, RequestId};
 use policy::pool::{Holder, PoolView, SliceView, Taken, TakenSlices, Want, choose, choose_slice};
+use policy::template::Literal;
 
 use super::grants::{Claims, Why, ips};
 use crate::ledger::claims::{NO_TIME, NotGiving};
@@ -53,7 +54,7 @@ impl Claims<'_> {
     ) -> Vec<IpNet> {
         let mut slices = Vec::new();
         for literal in &self.literals {
-            match self.claim_literal(ledger, literal.ip, &literal.path) {
+            match self.claim_literal(ledger, literal) {
                 Ok(slice) => slices.extend(slice.filter(|slice| !slices.contains(slice))),
                 Err(why) => drop(refused.insert(Place::Field(literal.path.clone()), why)),
             }
@@ -62,7 +63,8 @@ impl Claims<'_> {
     }
 
     /// Claims one, unless the node holds it already; with the slice that is taken for it.
-    fn claim_literal(&self, ledger: &mut Ledger, ip: IpAddr, path: &str) -> Result<Option<IpNet>, Why> {
+    fn claim_literal(&self, ledger: &mut Ledger, literal: &Literal) -> Result<Option<IpNet>, Why> {
+        let (ip, capture) = (literal.ip, literal.capture());
         let pool = self.known.pool.name().to_owned();
         if let Some(holder) = self.in_the_way(ledger, ip) {
             return Err(Why::Taken { ip, pool, holder });
@@ -76,10 +78,10 @@ impl Claims<'_> {
         let slice = self.choose_literal(ledger, ip)?;
         let entry = Entry {
             node: self.node.name.into(),
-            node_uid: self.node_uid(ledger, path),
+            node_uid: self.node_uid(ledger, &capture),
             policy: self.policy.into(),
-            capture: path.into(),
-            request: Some(RequestId::new(format!("render:{path}"))),
+            request: Some(RequestId::new(format!("render:{capture}"))),
+            capture: capture.as_str().into(),
             sequence: ledger.sequence,
             since: NO_TIME,
             kind: EntryKind::Static,
@@ -89,7 +91,7 @@ impl Claims<'_> {
         Ok(slice)
     }
 
-    /// Who else has it: not this node, unless by a capture of the same policy.
+    /// Who else has it: not this policy on this node, unless by one of its captures.
     fn in_the_way(&self, ledger: &Ledger, ip: IpAddr) -> Option<Holds> {
         let capture = |wish: &str| Some(Holds::Capture(wish.to_owned()));
         if let Some(wish) =
@@ -98,12 +100,14 @@ impl Claims<'_> {
             return capture(wish.capture);
         }
         let entry = ledger.allocations.get(&ip)?;
-        let own = entry.node.as_str() == self.node.name && entry.is_held();
+        // What the node merely shows is its own, too.
+        let own = entry.node.as_str() == self.node.name && (entry.is_held() || entry.request.is_none());
         let same =
             |name: &&str| own && entry.policy.as_str() == self.policy && entry.capture.as_str() == *name;
+        let is_ours = ["", self.policy].contains(&entry.policy.as_str());
         match self.wishes.iter().map(|wish| wish.capture).find(same) {
             Some(wish) => capture(wish),
-            None if own => None,
+            None if own && is_ours => None,
             None if entry.node.as_str().is_empty() => Some(Holds::Nobody),
             None => Some(Holds::Node {
                 node: entry.node.to_string(),

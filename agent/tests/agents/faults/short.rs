@@ -42,6 +42,12 @@ fn late(pool: &str) -> Value {
     policy
 }
 
+/// An address that the policy names itself (rule 11): one host's.
+fn named(ip: &str) -> Value {
+    json!({"maxUnavailable": "100%", "desiredState": {"interfaces": [{"name": "eth1", "type": "veth", "state": "up",
+        "ipv4": {"enabled": true, "dhcp": false, "address": [{"ip": ip, "prefix-length": 24}]}}]}})
+}
+
 /// R22, R30, R67, R69, R70, R97: claim, apply, edit, fail, release.
 pub(crate) async fn r22_r30_r67_r70_killed_while_policies_come_and_go(on: On) {
     let both = ["a", "b"];
@@ -50,6 +56,9 @@ pub(crate) async fn r22_r30_r67_r70_killed_while_policies_come_and_go(on: On) {
         arm(&mut fleet, round).await;
         let name = format!("pool-{number}");
         fleet.pool(&name, pool(number, 9)).await;
+        let ip = format!("10.9.{number}.7");
+        fleet.policy("named", named(&ip)).await;
+        fleet.until("named", |world| world.allocations(&name).contains_key(&ip)).await;
         fleet.policy("late", late(&name)).await;
         fleet.policy("mtu", mtu(1400)).await;
         fleet.policy("one", one_address(&name)).await;
@@ -67,9 +76,9 @@ pub(crate) async fn r22_r30_r67_r70_killed_while_policies_come_and_go(on: On) {
         fleet
             .until("retried", |world| both.iter().all(|host| retried(world.enactment(host, "refused"))))
             .await;
-        fleet.until("in use", |world| world.allocations(&name).len() == 4).await;
+        fleet.until("in use", |world| world.allocations(&name).len() == 5).await;
         fleet.agree().await;
-        for policy in ["late", "mtu", "one", "refused"] {
+        for policy in ["late", "mtu", "named", "one", "refused"] {
             fleet.delete_policy(policy).await;
         }
         fleet.until("released", |world| world.enactments.is_empty()).await;

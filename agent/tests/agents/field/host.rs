@@ -129,6 +129,10 @@ impl Host {
         }
     }
 
+    pub(crate) fn namespace(&self) -> &str {
+        &self.netns
+    }
+
     #[track_caller]
     pub(crate) fn ip(&self, line: &str) -> String {
         run(Command::new("ip").args(["-n", &self.netns]).args(line.split_whitespace()))

@@ -148,13 +148,16 @@ impl<'a> Look<'a> {
         if let Some(action) = self.request(&request) {
             return action;
         }
-        if self.is_left_alone() {
+        if self.is_left_alone() || self.is_declined(declined) {
             return self.let_go(record, &[]);
         }
         let grant = self.slot.and_then(|slot| slot.grant.as_ref()).filter(|grant| grant.id == record.id)?;
         let lease = &grant.lease;
         if lease.ips.iter().any(|ip| declined.contains_key(ip)) {
             return None;
+        }
+        if self.is_in_use() {
+            return self.use_grant(record, lease);
         }
         if self.sibling_refused() {
             return self.let_go(record, &[]);
@@ -308,6 +311,19 @@ impl<'a> Look<'a> {
         };
         self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::NoAddress))
             && self.siblings().any(|key| key.pool == self.key.pool && !asks(key))
+    }
+
+    /// A literal address that is on the NIC already, from before it was a pool's or was claimed: it is recorded, whatever
+    /// becomes of the policy's other claims. To give it back would take it off.
+    fn is_in_use(&self) -> bool {
+        self.literal().is_some_and(|ip| self.seen.nic.contains(&ip))
+    }
+
+    /// The one address that would do answers on the wire, and the server knows: there is no other to wait for. It is asked
+    /// for under a new id, which has declined nothing, and so served when the quarantine is over (rules 10 and 11).
+    fn is_declined(&self, declined: &BTreeMap<IpAddr, Stranger>) -> bool {
+        self.literal().is_some_and(|ip| declined.contains_key(&ip))
+            && self.slot.is_some_and(|slot| is_refused(slot, RefusalReason::NoAddress))
     }
 
     fn write(&self, requests: BTreeMap<SlotKey, Request>) -> Action {

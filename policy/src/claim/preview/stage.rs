@@ -22,8 +22,8 @@ pub struct Stage<'a> {
     gives: bool,
     /// What each claim has, held or quarantined, with whether it is held.
     held: BTreeMap<ClaimOf, Vec<(IpAddr, bool)>>,
-    /// The holders of addresses, for literals.
-    holders: BTreeMap<IpAddr, (NodeUid, bool)>,
+    /// The holders of addresses, for literals: Node and policy, none of what a host merely shows; and whether it is held.
+    holders: BTreeMap<IpAddr, (NodeUid, String, bool)>,
     taken: Taken,
     /// Of a sliced pool: each slice, and whose it is.
     slices: Vec<(IpNet, String)>,
@@ -37,7 +37,7 @@ impl<'a> Stage<'a> {
         for (ip, entry) in ledger.allocations.iter().filter(|(_, entry)| entry.is_recoverable()) {
             let claim = (entry.node_uid.clone(), entry.policy.to_string(), entry.capture.to_string());
             held.entry(claim).or_default().push((*ip, entry.is_held()));
-            holders.insert(*ip, (entry.node_uid.clone(), entry.is_held()));
+            holders.insert(*ip, (entry.node_uid.clone(), entry.policy.to_string(), entry.is_held()));
         }
         let taken = Taken::of(pool, ledger.allocations.keys().copied());
         Self { pool, barred, gives: ledger.gives(), held, holders, taken, slices }
@@ -73,12 +73,13 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// What the node has by this very claim; of a literal, by any.
+    /// What the node has by this very claim; of a literal, by any of the policy's, or without one.
     fn has(&self, ask: &Ask<'_>, wish: &Wish) -> Option<Gets> {
         let mine: Vec<(IpAddr, bool)> = match wish.want {
             Want::Exactly(ip) => {
-                let (uid, held) = self.holders.get(&ip)?;
-                (uid == ask.uid).then(|| vec![(ip, *held)])?
+                let (uid, policy, held) = self.holders.get(&ip)?;
+                let is_own = uid == ask.uid && ["", ask.policy].contains(&policy.as_str());
+                is_own.then(|| vec![(ip, *held)])?
             }
             Want::Any => {
                 let claim = (ask.uid.clone(), ask.policy.to_owned(), wish.capture.clone());

@@ -99,8 +99,7 @@ impl<'a> Batch<'a> {
         if !asserts && self.has_elsewhere(ask, request) {
             return Outcome::Wait;
         }
-        let claim = ClaimOf::asked(ask);
-        let kin = self.kin(&claim, request);
+        let kin = self.kin(ask, request);
         if (request.holds.is_some() || !kin.is_empty()) && !ask.fresh {
             // Until then nobody else gets it.
             let asserted = request.holds.iter().flat_map(|lease| &lease.ips);
@@ -217,9 +216,15 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// The entries of the same Node, policy and capture under another id: the journal was lost (rule 1).
-    fn kin(&self, claim: &ClaimOf, request: &Request) -> Vec<IpAddr> {
-        let mut kin = self.recoverable(self.index.of_claim(claim));
+    /// The entries of the same Node, policy and capture under another id: the journal was lost (rule 1). And a literal address
+    /// that this very Node merely shows: it was there before the pool, and is its own as soon as it asks (rules 5 and 11).
+    fn kin(&self, ask: &Asked<'_>, request: &Request) -> Vec<IpAddr> {
+        let mut kin = self.recoverable(self.index.of_claim(&ClaimOf::asked(ask)));
+        let shown = |ip: &IpAddr| {
+            let entry = self.ledger.allocations.get(ip);
+            entry.is_some_and(|entry| entry.request.is_none() && entry.node_uid == ask.enactment.node_uid)
+        };
+        kin.extend(request.literal.filter(shown));
         kin.retain(|ip| {
             !request.declined.contains_key(ip) && request.literal.is_none_or(|literal| literal == *ip)
         });
@@ -283,16 +288,19 @@ impl<'a> Batch<'a> {
             NoAddress::Held { ip, .. } => self.ledger.allocations.get(ip),
             _ => None,
         };
-        match holder {
-            None => none.to_string(),
-            Some(entry) if entry.policy.as_str().is_empty() => {
-                format!("{none} (seen on node {})", entry.node)
+        let Some(Entry { node, policy, state, .. }) = holder else { return none.to_string() };
+        let who = match state {
+            EntryState::Quarantined(Quarantine { reason: QuarantineReason::Collision { by }, .. }) => {
+                let mac = if by.mac.is_empty() { "another machine" } else { by.mac.as_str() };
+                format!("{mac} answers for it on the wire of node {node}")
             }
-            Some(entry) => {
-                let word = if entry.is_held() { "held by" } else { "in quarantine, was held by" };
-                format!("{none} ({word} node {}, policy {})", entry.node, entry.policy)
+            _ if policy.as_str().is_empty() => format!("seen on node {node}"),
+            EntryState::Held => format!("held by node {node}, policy {policy}"),
+            EntryState::Quarantined(_) => {
+                format!("in quarantine, was held by node {node}, policy {policy}")
             }
-        }
+        };
+        format!("{none} ({who})")
     }
 
     fn granted(&self, request: &Request) -> Outcome {
@@ -311,9 +319,9 @@ impl<'a> Batch<'a> {
         let before = self.ledger.allocations.get(&ip);
         let kind = match (choice, before) {
             (Some(choice), _) => choice.kind.into(),
-            (None, Some(entry)) => entry.kind,
-            (None, None) if request.literal.is_some() => EntryKind::Static,
-            (None, None) => EntryKind::Dynamic,
+            (None, Some(entry)) if entry.request.is_some() || request.literal.is_none() => entry.kind,
+            (None, _) if request.literal.is_some() => EntryKind::Static,
+            (None, _) => EntryKind::Dynamic,
         };
         let entry = Entry {
             node: ask.enactment.node.clone(),

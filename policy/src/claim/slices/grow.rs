@@ -57,7 +57,9 @@ pub(super) fn grow(
                 && ask.ready
                 && !waits(ask.key)
         };
-        let lacking: Vec<&Asked<'_>> = together.iter().filter(lacks).collect();
+        let mut lacking: Vec<&Asked<'_>> = together.iter().filter(lacks).collect();
+        // As when they are served: what the policy names itself is not for its other captures (rule 11).
+        lacking.sort_by_key(|ask| requested(ask).is_none_or(|request| request.literal.is_none()));
         need.together(&lacking);
     }
     need.grown

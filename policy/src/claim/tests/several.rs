@@ -116,6 +116,64 @@ fn rule11_a_lost_journal_gives_a_literal_claim_no_other_address() {
     assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.5"]));
 }
 
+// What a pool finds on a NIC when it is made is the host's own as soon as its policy asks for it, and nobody else's.
+#[test]
+fn rule5_rule11_a_literal_address_that_the_host_shows_is_its_own() {
+    let seen = Entry {
+        policy: "".into(),
+        capture: "".into(),
+        request: None,
+        ..quarantined("a", QuarantineReason::Observed, None)
+    };
+    let mut desk = Desk::new(pool(8)).with("10.0.0.3", seen);
+    let mut nodes = [literal("b", "10.0.0.3")];
+    desk.serve(&mut nodes);
+    assert!(refused(&nodes[0]).1.ends_with("(seen on node a)"), "{:?}", refused(&nodes[0]));
+    let mut nodes = [literal("a", "10.0.0.3")];
+    // An entry gets an id only from what was read after it (rule 1).
+    assert_eq!(desk.serve_as(&mut nodes, |ask| ask.fresh = false).reread.len(), 1);
+    // It is there already: that the Node is not Ready keeps nothing from it (R26).
+    desk.serve_as(&mut nodes, |ask| ask.ready = false);
+    assert_eq!(granted_ips(&nodes[0]), ips(&["10.0.0.3"]));
+    let entry = desk.entry("10.0.0.3");
+    assert!(entry.is_held_by(&"a".into()));
+    assert_eq!((entry.kind, entry.policy.as_str()), (EntryKind::Static, "static-ip"));
+    // Of one that asks for any, it is not.
+    let mut other = [asking("a")];
+    other[0].policy = "other".into();
+    request(&mut other[0]).id = "other".into();
+    desk.serve(&mut other);
+    assert_ne!(granted_ips(&other[0]), ips(&["10.0.0.3"]));
+}
+
+// Whichever the hash would be: captures of a policy are asked about in the order of their names.
+#[test]
+fn rule11_a_capture_is_not_given_what_its_policy_names() {
+    for last in 1..=4 {
+        let mut desk = Desk::new(pool(4));
+        let mut own = asking("a");
+        let named = ip(&format!("10.0.0.{last}"));
+        let request = Request { literal: Some(named), ..Request::new("named".into()) };
+        let slot = Slot { request: Some(request), ..Slot::default() };
+        own.slots.insert(SlotKey { capture: "literal_".into(), ..key() }, slot);
+        let mut node = [own];
+        desk.serve(&mut node);
+        assert_eq!(desk.ledger.held_by(&"named".into()).collect::<Vec<_>>(), [named]);
+        assert_eq!(granted_ips(&node[0]).len(), 1);
+    }
+}
+
+#[test]
+fn rule10_rule11_a_literal_address_that_answers_on_the_wire_says_so() {
+    let mut desk = Desk::new(pool(8)).with("10.0.0.3", held("a", 1));
+    let mut node = [literal("a", "10.0.0.3")];
+    request(&mut node[0]).declined.insert(ip("10.0.0.3"), stranger());
+    desk.serve(&mut node);
+    let (reason, message) = refused(&node[0]);
+    assert_eq!(reason, RefusalReason::NoAddress);
+    assert!(message.ends_with("(02:00:00:00:00:09 answers for it on the wire of node a)"), "{message}");
+}
+
 #[test]
 fn rule1_a_reservation_comes_before_the_choice_and_after_what_is_held() {
     let reserving = pool_of(json!({

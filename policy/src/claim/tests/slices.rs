@@ -295,6 +295,67 @@ fn a_holder_whose_block_is_anothers_has_lost_it_unless_the_pool_keeps_it() {
     assert_eq!(slot(site.of("a")).refused, None, "left alone");
 }
 
+// R51: the slice around it is claimed, also where the host had the address before the pool was made; others hear whose it is.
+#[test]
+fn r51_rule11_a_literal_address_takes_the_slice_around_it() {
+    let literal = |node: &str, address: &str| {
+        let mut own = asking(node);
+        request(&mut own).literal = Some(ip(address));
+        own
+    };
+    for shown in [false, true] {
+        let own = vec![literal("a", "10.0.0.37"), literal("b", "10.0.0.38")];
+        let mut site = Site::new(sliced("10.0.0.0/24", 4), own);
+        if shown {
+            let seen = Entry {
+                policy: "".into(),
+                capture: "".into(),
+                request: None,
+                ..quarantined("a", QuarantineReason::Observed, None)
+            };
+            site.ledger.allocations.insert(ip("10.0.0.37"), seen);
+            site.shown.insert(ip("10.0.0.37"));
+            // Before its host has asked, its block is nobody else's.
+            site.serve("b");
+            assert!(refused(site.of("b")).1.ends_with("belongs to node a"), "{:?}", refused(site.of("b")));
+        }
+        site.serve("a");
+        assert_eq!(granted_ips(site.of("a")), ips(&["10.0.0.37"]), "{shown}");
+        assert_eq!(site.cidrs("a"), ["10.0.0.32/28"]);
+        assert_eq!(site.own("a")[0].ledger.allocations[&ip("10.0.0.37")].kind, EntryKind::Static);
+        site.serve("b");
+        let said = "slice 10.0.0.32/28 of pool pool, where 10.0.0.38 lies, belongs to node a";
+        assert_eq!(refused(site.of("b")), (RefusalReason::NoAddress, said));
+        // Held by another policy of the same host: that is said, not that the slice is somebody's.
+        let mut other = literal("a", "10.0.0.37");
+        (other.uid, other.policy) = ("e-other".into(), "other".into());
+        request(&mut other).id = "other".into();
+        site.enactments.push(other);
+        site.serve("a");
+        let (_, message) = refused(site.enactments.last().expect("it"));
+        assert!(message.ends_with("(held by node a, policy static-ip)"), "{message}");
+    }
+}
+
+// One family is asked for, so one is taken.
+#[test]
+fn r51_r92_a_literal_address_of_two_families_takes_one_slice() {
+    let mut own = asking("a");
+    request(&mut own).literal = Some(ip("10.0.0.5"));
+    let mut site = Site::new(both("10.0.0.0/24", "fd00::/112", 4), vec![own]);
+    site.serve("a");
+    assert_eq!(granted_ips(site.of("a")), ips(&["10.0.0.5"]));
+    assert_eq!(site.cidrs("a"), ["10.0.0.0/28"]);
+    // Who asks for any gets both of both, the one from the slice that there is.
+    let mut more = captures("a", 1);
+    (more.uid, more.policy) = ("e-more".into(), "more".into());
+    site.enactments.push(more);
+    site.serve("a");
+    let given = given(site.enactments.last().expect("it"));
+    assert_eq!((given.len(), site.cidrs("a").len()), (2, 2), "{given:?}");
+    assert!(site.cidrs("a").contains(&"10.0.0.0/28".to_owned()));
+}
+
 #[test]
 fn rule2_a_grant_is_confirmed_by_its_slice_and_the_pool() {
     let mut site = Site::new(sliced("10.0.0.0/24", 4), vec![asking("a")]);

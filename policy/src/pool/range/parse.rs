@@ -34,6 +34,7 @@ pub(crate) fn range(spec: &RangeSpec, path: &str, band: StaticBand, found: &mut 
         selector,
         attributes: spec.attributes.clone(),
         state: spec.state,
+        half: false,
     };
     if let Some(bits) = spec.per_node_host_bits {
         slice(&mut range, bits, &format!("{path}.perNodeHostBits"), found)?;

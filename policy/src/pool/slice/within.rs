@@ -15,29 +15,36 @@ impl Pool {
     }
 
     /// The pool cut down to these slices, for `choose`. Of a dual-stack range every pair of an IPv4 and
-    /// an IPv6 slice serves. The prefix length stays the range's (R114).
+    /// an IPv6 slice serves, and slices of one family alone serve literal addresses. The prefix length stays the range's (R114).
     pub fn within(&self, slices: &[IpNet]) -> Result<Pool, NotASlice> {
         let mut ranges: Vec<Range> = Vec::new();
         let mut halves: Vec<(&Range, Part)> = Vec::new();
         for cidr in slices {
             halves.push(self.cut(*cidr)?);
         }
-        for (i, (range, part)) in halves.iter().enumerate() {
-            let whole =
-                |v4: Option<Part>, v6: Option<Part>| Range { host_bits: None, v4, v6, ..(*range).clone() };
+        for (range, part) in &halves {
+            let whole = |v4: Option<Part>, v6: Option<Part>, half| Range {
+                host_bits: None,
+                v4,
+                v6,
+                half,
+                ..(*range).clone()
+            };
+            let alone = |half| match part.family {
+                Family::V4 => whole(Some(part.clone()), None, half),
+                Family::V6 => whole(None, Some(part.clone()), half),
+            };
+            let others = || {
+                let same = halves.iter().filter(|(other, _)| std::ptr::eq(*other, *range));
+                same.filter(|(_, half)| half.family != part.family).map(|(_, half)| half)
+            };
             match (part.family, range.v4.is_some() && range.v6.is_some()) {
-                (Family::V4, false) => ranges.push(whole(Some(part.clone()), None)),
-                (Family::V6, false) => ranges.push(whole(None, Some(part.clone()))),
+                (_, false) => ranges.push(alone(false)),
+                (_, true) if others().next().is_none() => ranges.push(alone(true)),
                 (Family::V6, true) => {}
-                (Family::V4, true) => ranges.extend(
-                    halves
-                        .iter()
-                        .enumerate()
-                        .filter(|(j, (other, half))| {
-                            *j != i && std::ptr::eq(*other, *range) && half.family == Family::V6
-                        })
-                        .map(|(_, (_, half))| whole(Some(part.clone()), Some(half.clone()))),
-                ),
+                (Family::V4, true) => {
+                    ranges.extend(others().map(|six| whole(Some(part.clone()), Some(six.clone()), false)));
+                }
             }
         }
         let mut pool = assemble(self.name.clone(), ranges);

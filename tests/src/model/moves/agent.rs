@@ -157,7 +157,7 @@ impl World {
             ready: true,
             selected: if self.store.policy { &config.policies } else { &NO_POLICY },
             waits: &world.waits,
-            wants: if self.store.policy { &config.wants } else { &NOTHING },
+            wants: if self.store.policy { config.wants_of(host) } else { &NOTHING },
             enactments: self.store.enactments.get(&world.name).map_or(&NONE, |own| own),
             state: self.store.states.get(&world.name),
             refresh: self.store.refresh.contains(&world.name),

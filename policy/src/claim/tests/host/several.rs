@@ -196,3 +196,38 @@ fn rule11_a_literal_address_is_claimed_and_a_change_of_it_is_a_new_claim() {
     site.settle();
     assert_eq!(site.nic, ips(&["10.0.0.8"]).into_iter().collect());
 }
+
+// There is no other to be given: the same is asked for again, and used once the stranger is gone.
+#[test]
+fn rule10_rule11_a_literal_address_that_was_in_use_is_asked_for_again() {
+    let mut site = Site::new().pool("pool", pool(8));
+    site.wants.insert(claim("pool", "addr"), Some(ip("10.0.0.3")));
+    site.wire.insert(ip("10.0.0.3"));
+    site.settle();
+    assert!(site.nic.is_empty());
+    assert!(matches!(reason(site.entry("pool", "10.0.0.3")), Some(QuarantineReason::Collision { .. })));
+    let Phase::Asking { declined } = &site.record("addr").phase else { panic!("it asks") };
+    assert!(declined.is_empty(), "under an id that has declined nothing");
+    // The quarantine is over.
+    site.wire.clear();
+    site.ledger_mut("pool").allocations.clear();
+    site.settle();
+    assert_eq!(site.nic, ips(&["10.0.0.3"]).into_iter().collect());
+}
+
+// An address that was on the NIC before it was claimed stays there, and is recorded, though another claim of its policy is
+// refused.
+#[test]
+fn rule11_what_is_in_use_is_claimed_alone() {
+    let mut site = two();
+    take(&mut site, "pool-b", "10.0.1.1");
+    site.wants.insert(claim("pool-a", "first"), Some(ip("10.0.0.1")));
+    while site.step().expect("a step") != "serve" {}
+    // Known to be a pool's from the grant on.
+    site.nic.insert(ip("10.0.0.1"));
+    let done = site.settle();
+    assert_eq!(site.nic, ips(&["10.0.0.1"]).into_iter().collect(), "{done:?}");
+    assert!(done.iter().all(|did| !did.starts_with("nic")), "{done:?}");
+    assert!(site.entry("pool-a", "10.0.0.1").is_held_by(&site.record("first").id));
+    assert!(matches!(site.record("second").phase, Phase::Asking { .. }));
+}
