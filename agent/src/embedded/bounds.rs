@@ -1,16 +1,17 @@
 //! What a caller may do. Asked before every answer, and again for the old and the new object inside each write.
 //!
 //! Pure functions of what is asked, the old object, the new one, and what else there is ([`Seen`]). A host is bound to
-//! what is its own (`host`, `ledger`, `slots`), a controller to what a controller does (`controller`). The API's other rules
-//! (schemas, conflicts) are not repeated here. A cluster says the same with `deploy/rbac` and `deploy/admission`; one table of
+//! what is its own (`host`, `ledger`, `slots`), a controller to what a controller does (`controller`), and nobody takes a slice
+//! away from who holds addresses in it (`held`). The API's other rules (schemas, conflicts) are not repeated here. A cluster says the same with `deploy/rbac` and `deploy/admission`; one table of
 //! attempts in `tests/api` is asked of both.
 //!
 //! Reading is open to every caller: nothing here is secret, and a host that serves its own claims reads pools, others'
 //! enactments and leases.
 //!
-//! Cost: nothing for callers that may do everything; otherwise linear in the object.
+//! Cost: next to nothing for callers that may do everything; otherwise linear in the object.
 
 mod controller;
+mod held;
 mod host;
 mod ledger;
 mod slots;
@@ -120,7 +121,7 @@ pub fn may_write(
 ) -> Result<(), Status> {
     let write = Write { old, new };
     let may = match asked.caller {
-        Caller::Everything => Ok(()),
+        Caller::Everything => held::may_let_go(asked, write),
         Caller::Controller => controller::may_write(asked, write),
         Caller::Host { name, elects } => {
             let uid = seen.node_uid(name);

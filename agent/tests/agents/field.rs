@@ -11,6 +11,7 @@ use std::time::Duration;
 use agent::api::lease::Election;
 use agent::node::{Agent, NodeError, Settings};
 use agent::{controller, embedded};
+use crds::names::annotation::CONFIRM_RELEASE;
 use crds::{
     NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
     NodeNetworkState,
@@ -219,8 +220,18 @@ impl Field {
         self.force_away::<NodeIPPool>(name).await;
     }
 
-    pub(crate) async fn force_slice_away(&self, name: &str) {
+    /// With its finalizer off, which is refused while addresses are held in it, until it is said that this is meant. What
+    /// the refusal says.
+    pub(crate) async fn force_slice_away(&self, name: &str) -> String {
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+        let slices = self.api::<NodeIPSlice>();
+        let refused = slices.patch(name, &PatchParams::default(), &none).await.expect_err("it is in use");
+        let slice = slices.get(name).await.expect("it is there still");
+        let held = slice.status.map_or(0, |status| status.allocations.len());
+        let meant = json!({"metadata": {"annotations": {CONFIRM_RELEASE: held.to_string()}}});
+        slices.patch(name, &PatchParams::default(), &Patch::Merge(meant)).await.expect("an annotation");
         self.force_away::<NodeIPSlice>(name).await;
+        refused.to_string()
     }
 
     pub(crate) async fn force_enactment_away(&self, host: &Host, policy: &str) {

@@ -397,7 +397,8 @@ pub(crate) async fn rule7_a_node_made_anew_keeps_what_is_on_its_card(on: On) {
     field.agree().await;
 }
 
-/// R71: a slice deleted by force is kept by the pool, and comes back with its host's agent.
+/// R71, R110: a slice in use is not deleted by force unless that is said to be meant; then the pool keeps what was in it, and it
+/// comes back with its host's agent.
 pub(crate) async fn r71_a_slice_deleted_by_force_comes_back(on: On) {
     let field = Field::new(on).await;
     field.pool("sliced", sliced("10.20.0.0/24", 4)).await;
@@ -407,8 +408,9 @@ pub(crate) async fn r71_a_slice_deleted_by_force_comes_back(on: On) {
     let had = host.addresses("eth0");
     let name = slices_of(&field, &host).await[0].metadata.name.clone().expect("a name");
     host.stop().await;
-    field.force_slice_away(&name).await;
+    let refused = field.force_slice_away(&name).await;
     let ip = had[0].split('/').next().expect("an address").to_owned();
+    assert!(refused.contains(&format!("node node01 holds {ip} in this slice")), "{refused}");
     // Nobody else may have it meanwhile: the pool itself keeps it.
     field
         .until_pool("sliced", "keeping it", |pool| pool["status"]["allocations"][&ip]["node"] == "node01")

@@ -5,7 +5,6 @@
 mod refusal;
 pub(crate) mod scan;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -97,11 +96,7 @@ pub struct Given {
 
 /// The next address for this holder. Same input, same answer.
 pub fn choose(view: &PoolView<'_>, holder: &Holder<'_>, node: &NodeView<'_>) -> Result<Choice, NoAddress> {
-    // Made for another spec of this pool, its places mean nothing: never guess, refit.
-    let taken = match view.taken.fits(view.pool) {
-        true => Cow::Borrowed(view.taken),
-        false => Cow::Owned(view.taken.refit(view.pool)),
-    };
+    let taken = view.taken.fitted(view.pool);
     let search = Search { pool: view.pool, taken: &taken, barred: view.barred, holder, node };
     match holder.want {
         Want::Exactly(ip) => search.exactly(ip.to_canonical()),

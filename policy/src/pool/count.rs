@@ -10,7 +10,7 @@ use super::family::Family;
 use super::range::Range;
 use super::runs::Runs;
 use super::slice::SliceView;
-use super::{Barred, Pool, Taken};
+use super::{Barred, Pool, Taken, TakenSlices};
 
 /// `status.capacity` and `status.available`, counted in claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,51 +63,38 @@ impl Pool {
 
 impl PoolView<'_> {
     pub fn counts(&self) -> Counts {
-        let refitted;
-        let taken = if self.taken.fits(self.pool) {
-            self.taken
-        } else {
-            refitted = self.taken.refit(self.pool);
-            &refitted
-        };
+        let taken = self.taken.fitted(self.pool);
         let available = claims(|family, which| {
-            self.pool.free(family, &|range: &Range| range.gives() && which(range), taken, self.barred)
+            self.pool.free(family, &|range: &Range| range.gives() && which(range), &taken, self.barred)
         });
         Counts { capacity: self.pool.capacity(), available }
     }
-}
 
-impl PoolView<'_> {
     /// Each range by itself, in the order of the spec. Overlapping ranges each count what both have. Cost: as
     /// [`Self::counts`], for each range.
     pub fn by_range(&self, held: &[IpAddr]) -> Vec<RangeCounts> {
-        self.pool.by_range(held, |family, which| self.pool.free(family, which, self.taken, self.barred))
+        let taken = self.taken.fitted(self.pool);
+        self.pool.by_range(held, |family, which| self.pool.free(family, which, &taken, self.barred))
     }
 }
 
 impl SliceView<'_> {
     /// Of a sliced pool: what is available is what nobody's slice has, since a node without one can be given nothing else.
     pub fn counts(&self) -> Counts {
-        let refitted;
-        let taken = if self.taken.fits(self.pool) {
-            self.taken
-        } else {
-            refitted = self.taken.refit(self.pool);
-            &refitted
-        };
-        let view = SliceView { taken, ..*self };
+        let taken = self.taken.fitted(self.pool);
         let available =
-            claims(|family, which| view.free(family, &|range: &Range| range.gives() && which(range)));
+            claims(|family, which| self.free(family, &|range: &Range| range.gives() && which(range), &taken));
         Counts { capacity: self.pool.capacity(), available }
     }
 
     /// The same of each range by itself, as [`PoolView::by_range`].
     pub fn by_range(&self, held: &[IpAddr]) -> Vec<RangeCounts> {
-        self.pool.by_range(held, |family, which| self.free(family, which))
+        let taken = self.taken.fitted(self.pool);
+        self.pool.by_range(held, |family, which| self.free(family, which, &taken))
     }
 
     /// Addresses of one family that no slice has, in the ranges that `which` picks.
-    fn free(&self, family: Family, which: Which<'_>) -> u128 {
+    fn free(&self, family: Family, which: Which<'_>, taken: &TakenSlices) -> u128 {
         let free = self.pool.free(family, which, &Taken::new(self.pool), self.barred);
         let parts =
             self.pool.ranges.iter().filter(|range| which(range)).filter_map(|range| range.part(family));
@@ -116,14 +103,16 @@ impl SliceView<'_> {
         let sliced: u128 = windows
             .iter()
             .map(|(first, last)| match line.places(first, last) {
-                (from, to) if from < to => self.taken.runs(family).count(from, to - 1),
+                (from, to) if from < to => taken.runs(family).count(from, to - 1),
                 _ => 0,
             })
             .sum();
-        let reserved =
-            self.pool.reserved.get(family).keys().filter(|number| {
-                windows.contains(**number) && self.taken.touches(family, (**number, **number))
-            });
+        let reserved = self
+            .pool
+            .reserved
+            .get(family)
+            .keys()
+            .filter(|number| windows.contains(**number) && taken.touches(family, (**number, **number)));
         free.saturating_sub(sliced).saturating_sub(reserved.count() as u128)
     }
 }

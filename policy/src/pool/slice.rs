@@ -11,7 +11,6 @@
 mod taken;
 mod within;
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -124,11 +123,7 @@ pub fn choose_slice(
     if !view.pool.is_sliced() {
         return Err(NoAddress::NotSliced { pool: view.pool.name.clone() });
     }
-    // Made for another spec of this pool, its places mean nothing: never guess, refit.
-    let taken = match view.taken.fits(view.pool) {
-        true => Cow::Borrowed(view.taken),
-        false => Cow::Owned(view.taken.refit(view.pool)),
-    };
+    let taken = view.taken.fitted(view.pool);
     let view = &SliceView { taken: &taken, ..*view };
     let search = Search { view, holder, hash: hash::start(holder.node, &view.pool.name, holder.capture) };
     let ranked = rank(view.pool, node);

@@ -4,6 +4,7 @@
 //! lookup, whatever lies between them. An address that the line doesn't have (reserved, excluded later,
 //! out of range) is remembered one by one. Cost: O(log n) per operation, memory by what is in it.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -104,14 +105,12 @@ impl Taken {
         self.runs.get(family)
     }
 
-    /// Whether it was made for this pool, or for one that gives the same addresses.
-    pub(crate) fn fits(&self, pool: &Pool) -> bool {
-        self.lines == pool.lines
-    }
-
-    /// The same addresses, for another pool.
-    pub(crate) fn refit(&self, pool: &Pool) -> Taken {
-        Taken::of(pool, self.iter())
+    /// The same addresses, for this pool: made for another spec of it, its places mean nothing. Never guess, refit.
+    pub(crate) fn fitted(&self, pool: &Pool) -> Cow<'_, Taken> {
+        match self.lines == pool.lines {
+            true => Cow::Borrowed(self),
+            false => Cow::Owned(Taken::of(pool, self.iter())),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The bounds of a host (docs/security.md), one refusal per line of a table, each with what the host is told.
 
+mod held;
 mod host;
 mod ledger;
 mod slots;

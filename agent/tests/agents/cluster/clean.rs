@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use api_tests::wait::until;
+use crds::names::annotation::CONFIRM_RELEASE;
 use crds::{
     NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
     NodeNetworkState,
@@ -11,6 +12,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Client, Resource, ResourceExt};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -33,7 +35,7 @@ pub(super) async fn all(client: &Client) {
 
 async fn clear<K>(api: Api<K>)
 where
-    K: Resource + Clone + DeserializeOwned + Debug,
+    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
 {
     until(std::any::type_name::<K>(), || gone(&api)).await;
 }
@@ -41,7 +43,7 @@ where
 /// Asks that all be deleted, at once; what is left, if anything.
 async fn gone<K>(api: &Api<K>) -> Result<(), String>
 where
-    K: Resource + Clone + DeserializeOwned + Debug,
+    K: Resource + Clone + Serialize + DeserializeOwned + Debug,
 {
     let words = |wrong: kube::Error| wrong.to_string();
     let left = api.list(&ListParams::default()).await.map_err(words)?.items;
@@ -50,8 +52,11 @@ where
     }
     let at_once = DeleteParams::default().grace_period(0);
     api.delete_collection(&at_once, &ListParams::default()).await.map_err(words)?;
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
     for kept in left.iter().filter(|one| !one.finalizers().is_empty()) {
+        // A slice goes with what is held in it only where that is said to be meant.
+        let held = json!(kept)["status"]["allocations"].as_object().map_or(0, serde_json::Map::len);
+        let meant = json!({CONFIRM_RELEASE: held.to_string()});
+        let none = Patch::Merge(json!({"metadata": {"finalizers": null, "annotations": meant}}));
         // It may be gone by now.
         let _ = api.patch(&kept.name_any(), &PatchParams::default(), &none).await;
     }

@@ -1,5 +1,6 @@
 //! The slices that exist, as runs on the pool's lines.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -88,13 +89,11 @@ impl TakenSlices {
         self.runs.get(family)
     }
 
-    /// Whether it was made for this pool, or for one that is cut the same.
-    pub(crate) fn fits(&self, pool: &Pool) -> bool {
-        self.lines == pool.lines && self.cuts.iter().copied().eq(cuts(pool))
-    }
-
-    /// The same slices, for another pool.
-    pub(crate) fn refit(&self, pool: &Pool) -> TakenSlices {
+    /// The same slices, for this pool: made for another spec of it, its places mean nothing. Never guess, refit.
+    pub(crate) fn fitted(&self, pool: &Pool) -> Cow<'_, TakenSlices> {
+        if self.lines == pool.lines && self.cuts.iter().copied().eq(cuts(pool)) {
+            return Cow::Borrowed(self);
+        }
         let mut taken = TakenSlices::new(pool);
         for family in Family::BOTH {
             for run in self.slices.get(family) {
@@ -102,7 +101,7 @@ impl TakenSlices {
                 taken.cover(family, *run);
             }
         }
-        taken
+        Cow::Owned(taken)
     }
 
     fn cover(&mut self, family: Family, run: Run) {

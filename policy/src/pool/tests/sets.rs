@@ -107,6 +107,7 @@ fn taken_of_another_spec_is_refitted() {
     }
     let view = PoolView { pool: &after, taken: &taken, barred: &Barred::default() };
     assert_eq!(view.counts(), Counts { capacity: 11, available: 1 });
+    assert_eq!(view.by_range(&[])[0].counts, view.counts());
 }
 
 #[test]

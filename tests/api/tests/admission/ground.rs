@@ -16,7 +16,7 @@ use kube::{Client, Config};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::table;
+use super::{row, table};
 
 pub(crate) const HOST: &str = "node01";
 const NAMESPACE: &str = "berth-system";
@@ -57,6 +57,8 @@ pub(crate) struct Ground {
     /// The agent of node01.
     pub(crate) agent: Asker,
     pub(crate) controller: Asker,
+    /// An administrator, as `admin`.
+    pub(crate) person: Asker,
     /// The same two, if RBAC let them do everything; nobody where there is no RBAC.
     pub(crate) unbridled: Option<(Asker, Asker)>,
     /// An agent's token that is bound to no Node, where there are tokens; and the same if RBAC let it do everything.
@@ -80,7 +82,17 @@ impl Ground {
         };
         let agent = by(Caller::Host { name: HOST.to_owned(), elects: false });
         let controller = by(Caller::Controller);
-        Ground { admin, uids, agent, controller, unbridled: None, unbound: None, policies: Vec::new() }
+        let person = Asker::new(admin.clone());
+        Ground {
+            admin,
+            uids,
+            agent,
+            controller,
+            person,
+            unbridled: None,
+            unbound: None,
+            policies: Vec::new(),
+        }
     }
 
     /// The real one, shared by all tests of this process.
@@ -132,7 +144,8 @@ fn deployed() -> Ground {
             unbridled(&admin, "berth-controller", None),
         ));
         let unbound = Some((unbound, self::unbridled(&admin, "berth-agent", None)));
-        let ground = Ground { admin, uids, agent, controller, unbridled, unbound, policies };
+        let person = Asker::new(admin.clone());
+        let ground = Ground { admin, uids, agent, controller, person, unbridled, unbound, policies };
         wait_until_in_force(&ground).await;
         ground
     })
@@ -181,10 +194,14 @@ async fn wait_until_in_force(ground: &Ground) {
     let spec = json!({"spec": {"quarantine": "1m"}});
     let long = policy(&"a".repeat(64));
     let busy = json!({"spec": {"maxUnavailable": 1}});
-    let everyone = Asker::new(admin.clone());
+    let everyone = &ground.person;
+    let [enactments, states, slices] = table::COLLECTIONS;
+    let held = table::held_slice(uids);
+    row::set_up(admin, slices, &held).await;
+    let held = at(slices, row::name(&held));
+    let free = json!({"metadata": {"finalizers": null}});
     let (agent, controller) = (&ground.agent, &ground.controller);
     let (unbound, _) = ground.unbound.as_ref().expect("tokens");
-    let [enactments, states, slices] = table::COLLECTIONS;
     let (post, patch) = (Method::POST, Method::PATCH);
     let at_probe = |collection: &str| at(collection, "probe");
     for (policy, who, method, path, content, body) in [
@@ -210,8 +227,9 @@ async fn wait_until_in_force(ground: &Ground) {
         ("berth-agent-ledger", agent, &patch, status(POOLS, "probe"), JSON_PATCH, &reset),
         ("berth-agent-slots", agent, &patch, status(POLICIES, "probe"), JSON_PATCH, &reset),
         ("berth-controller", controller, &patch, at_probe(POOLS), MERGE_PATCH, &spec),
-        ("berth-policies-create", &everyone, &post, POLICIES.to_owned(), "application/json", &long),
-        ("berth-policies-update", &everyone, &patch, at_probe(POLICIES), MERGE_PATCH, &busy),
+        ("berth-policies-create", everyone, &post, POLICIES.to_owned(), "application/json", &long),
+        ("berth-policies-update", everyone, &patch, at_probe(POLICIES), MERGE_PATCH, &busy),
+        ("berth-slices", everyone, &patch, held.clone(), MERGE_PATCH, &free),
     ] {
         assert!(ground.policies.iter().any(|deployed| deployed == policy), "{policy}: {:?}", ground.policies);
         until(&format!("{policy} in force"), || async {
@@ -223,4 +241,5 @@ async fn wait_until_in_force(ground: &Ground) {
     }
     admin.delete(&at_probe(POOLS)).await.ok();
     admin.delete(&at_probe(POLICIES)).await.ok();
+    row::tidy(admin, &held).await;
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use api_tests::server::paths::at;
 use api_tests::server::{Answer, JSON_PATCH, Server};
+use crds::names::annotation;
 use hyper::Method;
 use serde_json::{Value, json};
 
@@ -32,6 +33,8 @@ pub(crate) enum Act {
 pub(crate) enum Who {
     Agent,
     Controller,
+    /// Who may do everything.
+    Person,
 }
 
 /// Who decides on a cluster.
@@ -78,6 +81,7 @@ impl<'a> Run<'a> {
         let who = match row.who {
             Who::Agent => &self.ground.agent,
             Who::Controller => &self.ground.controller,
+            Who::Person => &self.ground.person,
         };
         let Some((agent, controller)) = &self.ground.unbridled else {
             let answer = self.attempt(row, who).await;
@@ -105,7 +109,7 @@ impl<'a> Run<'a> {
     async fn attempt(&self, row: &Row, who: &Asker) -> Answer {
         let admin = &self.ground.admin;
         let old = match &row.old {
-            Some(old) => Some(set_up(admin, row, old).await),
+            Some(old) => Some(set_up(admin, row.kind, old).await),
             None => None,
         };
         let made = match (&old, &row.act) {
@@ -149,17 +153,17 @@ fn said(answer: &Answer) -> (u16, &str) {
     (answer.code, answer.body["message"].as_str().unwrap_or_default())
 }
 
-fn name(object: &Value) -> &str {
+pub(crate) fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().expect("a name")
 }
 
 /// Makes what is there before; as the server has it then.
-async fn set_up(admin: &Server, row: &Row, old: &Value) -> Value {
+pub(crate) async fn set_up(admin: &Server, kind: &str, old: &Value) -> Value {
     let mut object = old.clone();
     let leaves = object["metadata"].as_object_mut().and_then(|meta| meta.shift_remove("deletionTimestamp"));
     let status = object.as_object_mut().and_then(|object| object.shift_remove("status"));
-    let mut now = admin.post(row.kind, &object).await.created();
-    let path = at(row.kind, name(old));
+    let mut now = admin.post(kind, &object).await.created();
+    let path = at(kind, name(old));
     if let Some(status) = status {
         let uid = now["metadata"]["uid"].as_str().expect("a UID").to_owned();
         let text = status.to_string().replace(ITS_UID, &uid);
@@ -210,11 +214,14 @@ fn difference(old: &Value, change: &Change) -> Value {
 }
 
 /// Takes away what a row has made, if it is still there.
-async fn tidy(admin: &Server, path: &str) {
+pub(crate) async fn tidy(admin: &Server, path: &str) {
     let there = admin.get(path).await;
     if there.code == 200 && there.body["metadata"]["name"].is_string() {
-        if there.body["metadata"]["finalizers"].is_array() {
-            admin.merge(path, &json!({"metadata": {"finalizers": null}})).await;
+        // That a slice goes with what is held in it is meant.
+        let held = there.body["status"]["allocations"].as_object().map_or(0, serde_json::Map::len);
+        let meant = json!({annotation::CONFIRM_RELEASE: held.to_string()});
+        if held > 0 || there.body["metadata"]["finalizers"].is_array() {
+            admin.merge(path, &json!({"metadata": {"finalizers": null, "annotations": meant}})).await;
         }
         admin.delete(path).await;
     }

@@ -44,6 +44,14 @@ pub(crate) fn foreign_slice(uids: &Uids) -> Value {
     slice
 }
 
+/// A slice of node02's with two addresses in it.
+pub(crate) fn held_slice(uids: &Uids) -> Value {
+    let mut slice = slices::held("node02", &uids.node02);
+    slice["metadata"]["name"] = "probe.10.0.0.0".into();
+    slice["spec"]["pool"] = "probe".into();
+    slice
+}
+
 /// A row that the host tries, and that is let pass.
 fn passes(name: &'static str, kind: &'static str, old: Option<Value>, act: Act) -> Row {
     Row { name, who: Who::Agent, kind, old, act, told: None, by: By::Admission }

@@ -4,6 +4,7 @@ use std::process::{Command, Output};
 
 use api_tests::control_plane::ControlPlane;
 use api_tests::{RUNTIME, wait};
+use serde_json::json;
 
 use crate::rendered::{kustomized, root};
 
@@ -75,10 +76,28 @@ fn it_has_a_share_of_its_own(plane: &ControlPlane) {
 fn takes_the_monitored_overlay(plane: &ControlPlane) {
     let objects = kustomized("deploy/overlays/monitored");
     let known = objects.values().filter(|one| one["apiVersion"] != "monitoring.coreos.com/v1");
-    let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": known.collect::<Vec<_>>()});
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": known.collect::<Vec<_>>()});
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("monitored.json");
     std::fs::write(&file, list.to_string()).expect("written");
     done(plane, &["apply", "--dry-run=server", "-f", &file.display().to_string()]);
+}
+
+/// Of a host that holds an address in it.
+fn a_slice_in_use(plane: &ControlPlane) -> String {
+    let slice = json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeIPSlice",
+        "metadata": {"name": "sliced.10.10.10.0", "finalizers": ["nmstate.io/addresses"]},
+        "spec": {"pool": "sliced", "cidr": "10.10.10.0/28", "node": "node01", "nodeUID": "any"},
+    });
+    let entry = json!({"node": "node01", "nodeUID": "any", "policy": "web", "capture": "a", "request": "id",
+        "sequence": 1, "since": "2026-01-01T00:00:00Z", "kind": "dynamic"});
+    let status = json!({"status": {"sequence": 1, "allocations": {"10.10.10.8": entry}}});
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("slice.json");
+    std::fs::write(&file, slice.to_string()).expect("written");
+    done(plane, &["apply", "-f", &file.display().to_string()]);
+    let name = "nodeipslice/sliced.10.10.10.0";
+    done(plane, &["patch", name, "--subresource=status", "--type=merge", &format!("--patch={status}")]);
+    name.to_owned()
 }
 
 fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
@@ -90,6 +109,14 @@ fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
     for line in said.lines() {
         assert!(line.contains("'berth-definitions' denied request: kept: with it would go"), "{line}");
     }
+    let slice = a_slice_in_use(plane);
+    let free = ["patch", &slice, "--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#];
+    let said = kubectl(plane, &free);
+    let said = String::from_utf8_lossy(&said.stderr);
+    assert!(
+        said.contains("'berth-slices' denied request: node node01 holds 10.10.10.8 in this slice."),
+        "{said}"
+    );
     // Once, and again, as people do who are not sure.
     for _ in 0..2 {
         done(plane, &["delete", "-k", "deploy/remove", "--ignore-not-found"]);
@@ -99,7 +126,15 @@ fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
         done(plane, &["get", "clusterrole,validatingadmissionpolicy", "-o", "name"]).matches("berth").count(),
         0
     );
-    // And now that Berth is gone, they go.
+    // And now that Berth is gone, they go; finalizers too, once the API server has heard that the policy is gone.
+    RUNTIME.block_on(wait::until("a slice without its finalizer", || async {
+        let output = kubectl(plane, &free);
+        output
+            .status
+            .success()
+            .then_some(())
+            .ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
+    }));
     done(plane, &["delete", "-f", "docs/examples/traffic-1.yaml", "-f", "docs/examples/static-ip.yaml"]);
     done(plane, &["delete", "-k", "crds/yaml"]);
     assert_eq!(done(plane, &["get", "crd", "-o", "name"]).matches("nmstate.io").count(), 0);

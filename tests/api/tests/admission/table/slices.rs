@@ -1,12 +1,19 @@
-//! A host's slices: its own, and such as their pool would cut.
+//! A host's slices: its own, and such as their pool would cut; and that nobody takes one away from who holds addresses in it.
 
 use api_tests::server::paths::SLICES;
-use serde_json::json;
+use crds::names::annotation::CONFIRM_RELEASE;
+use serde_json::{Value, json};
 
-use super::{By, FORMER, HOST, Uids, change, passes, refused, slice};
-use crate::row::{Act, Row};
+use super::{By, FORMER, HOST, Uids, change, passes, refused, slice, with};
+use crate::row::{Act, Change, Row, Who};
 
 pub(super) fn rows(uids: &Uids) -> Vec<Row> {
+    let mut rows = own(uids);
+    rows.extend(taken_away(uids));
+    rows
+}
+
+fn own(uids: &Uids) -> Vec<Row> {
     let own = || slice(HOST, &uids.node01, "10.0.0.0/28");
     let theirs = || super::theirs(SLICES, uids);
     let former = || slice(HOST, FORMER, "10.0.0.0/28");
@@ -31,4 +38,91 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
             format!("spec.nodeUID must be {}, the UID of Node {HOST}", uids.node01),
         ),
     ]
+}
+
+/// With two addresses in it, and kept for that.
+pub(super) fn held(node: &str, uid: &str) -> Value {
+    let entry = json!({"node": node, "nodeUID": uid, "policy": "web", "capture": "a", "request": "id",
+        "sequence": 1, "since": "2026-01-01T00:00:00Z", "kind": "dynamic"});
+    with(slice(node, uid, "10.0.0.0/28"), |slice| {
+        slice["metadata"]["finalizers"] = json!(["nmstate.io/addresses", "example.com/other"]);
+        slice["status"] = json!({"sequence": 1, "allocations": {"10.0.0.5": entry, "10.0.0.4": entry}});
+    })
+}
+
+/// Who deletes a slice deletes what keeps others from its addresses (R110: a finalizer may be taken off by hand, and then it is
+/// meant).
+fn taken_away(uids: &Uids) -> Vec<Row> {
+    let theirs = || held("node02", &uids.node02);
+    let one = || {
+        with(theirs(), |slice| {
+            slice["status"]["allocations"].as_object_mut().and_then(|all| all.shift_remove("10.0.0.5"));
+        })
+    };
+    let empty = || with(theirs(), |slice| slice["status"] = json!({"sequence": 1}));
+    let unkept = || {
+        with(theirs(), |slice| drop(slice["metadata"].as_object_mut().and_then(|m| m.remove("finalizers"))))
+    };
+    let going =
+        || with(theirs(), |slice| slice["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into());
+    let confirmed = |slice: Value, count: &'static str| {
+        with(slice, |slice| slice["metadata"]["annotations"] = json!({CONFIRM_RELEASE: count}))
+    };
+    let free = || finalizers(json!(["example.com/other"]));
+    let told = |held: &str, count: u8| {
+        format!(
+            "node node02 holds {held} in this slice. If its host is off for good, delete Node node02: the slice goes after \
+             the quarantine. If another node may be given what this one uses, annotate the slice with \
+             nmstate.io/confirm-release: \"{count}\""
+        )
+    };
+    let two = || told("10.0.0.4 and 1 more", 2);
+    let person = |row: Row| Row { who: Who::Person, ..row };
+    let confirms = |slice: &mut Value| {
+        slice["metadata"]["finalizers"] = json!([]);
+        slice["metadata"]["annotations"] = json!({CONFIRM_RELEASE: "2"});
+    };
+    let labelled = change(|slice| slice["metadata"]["labels"] = json!({"x": "y"}));
+    let rows = vec![
+        refused("a person frees a slice in use", SLICES, Some(theirs()), Act::Patch(free()), two()),
+        refused("a person frees a slice in use that goes", SLICES, Some(going()), Act::Patch(free()), two()),
+        refused(
+            "a person frees a slice with one address",
+            SLICES,
+            Some(one()),
+            Act::Patch(free()),
+            told("10.0.0.4", 1),
+        ),
+        refused(
+            "a person confirms another number",
+            SLICES,
+            Some(confirmed(theirs(), "1")),
+            Act::Patch(free()),
+            two(),
+        ),
+        refused("a person deletes a slice that nothing keeps", SLICES, Some(unkept()), Act::Delete, two()),
+        passes("a person says that it is meant", SLICES, Some(confirmed(theirs(), "2")), Act::Patch(free())),
+        passes("a person says so with it", SLICES, Some(theirs()), Act::Patch(change(confirms))),
+        passes("a person deletes what is meant to go", SLICES, Some(confirmed(unkept(), "2")), Act::Delete),
+        passes("a person has a slice go when it is empty", SLICES, Some(theirs()), Act::Delete),
+        passes("a person labels a slice in use", SLICES, Some(theirs()), Act::Patch(labelled)),
+        passes(
+            "a person takes off what others keep it by",
+            SLICES,
+            Some(theirs()),
+            Act::Patch(finalizers(json!(["nmstate.io/addresses"]))),
+        ),
+        passes("a person frees an empty slice", SLICES, Some(empty()), Act::Patch(free())),
+    ];
+    let of_other = "host node01 may not write a slice of node node02";
+    let mut rows: Vec<Row> = rows.into_iter().map(person).collect();
+    rows.push(refused("frees another's slice in use", SLICES, Some(theirs()), Act::Patch(free()), of_other));
+    rows.push(passes("frees its slice", SLICES, Some(held(HOST, &uids.node01)), Act::Patch(free())));
+    let frees = passes("a controller frees a slice", SLICES, Some(theirs()), Act::Patch(free()));
+    rows.push(Row { who: Who::Controller, ..frees });
+    rows
+}
+
+fn finalizers(list: Value) -> Change {
+    change(move |slice| slice["metadata"]["finalizers"] = list.clone())
 }
