@@ -4,6 +4,7 @@
 //! however many look. Who may not list Events (a controller with no more rights than `deploy/base` gives) shows none, and asks
 //! again a minute later.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,7 +46,7 @@ impl Told {
         let good_for = if read.is_ok() { GOOD_FOR } else { REFUSED };
         let mut heard: Vec<Heard> =
             read.map(|(all, _)| all.iter().map(Heard::of).collect()).unwrap_or_default();
-        heard.sort_by(|one, other| other.at.cmp(&one.at));
+        heard.sort_by_key(|one| Reverse(one.at));
         let heard = Arc::new(heard);
         self.kept().insert(pool.to_owned(), (now + good_for, heard.clone()));
         heard

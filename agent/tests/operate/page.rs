@@ -149,7 +149,7 @@ fn a_keyboard_is_enough() {
     // Find a node, go to it.
     browser.press("/");
     browser.press(&format!("n777{ENTER}"));
-    browser.until("document.querySelector('#finds h2').textContent", &json!("1 address"));
+    browser.until("document.querySelector('#finds h2')?.textContent", &json!("1 address"));
     browser.eval("document.querySelector('#finds button').focus()");
     browser.press(ENTER);
     browser.until("document.querySelector('.cell.found')?.dataset.ip", &json!("10.0.67.197"));

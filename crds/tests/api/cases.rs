@@ -119,7 +119,9 @@ fn leaves(schema: &Value, place: &str, found: &mut BTreeSet<String>) {
     let fields = node["properties"].as_object().filter(|_| !place.ends_with(".nodeSelector"));
     match fields {
         Some(fields) => {
-            fields.iter().for_each(|(name, field)| leaves(field, &format!("{place}.{name}"), found))
+            for (name, field) in fields {
+                leaves(field, &format!("{place}.{name}"), found);
+            }
         }
         None => drop(found.insert(place)),
     }
