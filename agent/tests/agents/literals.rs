@@ -10,7 +10,7 @@ use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
 
 use crate::SEEDS;
-use crate::field::{Field, Host, address_on};
+use crate::field::{Field, Host, address_on, doubles};
 use crate::on::On;
 
 const POOL: &str = "traffic-1";
@@ -428,6 +428,32 @@ pub(crate) async fn r17_rule11_a_literal_in_use_on_the_wire_is_used_when_it_is_f
     field.until_standing(&host, "one", "Available").await;
     assert_eq!(host.addresses("eth0"), ["10.10.10.5/24"]);
     until_held(&field, "10.10.10.5", "node01").await;
+    field.agree().await;
+}
+
+/// Rule 9: which pools there are costs nothing where no policy names an address; where one does a list of metadata before it is
+/// applied, and another if no pool had it; and the pools themselves once for each that is new.
+pub(crate) async fn rule9_rule11_what_it_costs_to_know_the_pools(api: On) {
+    let field = Field::new(api).await;
+    let mut host = field.machine("node01", 4);
+    field.make_node("node01", "True").await;
+    let (client, lists) = doubles::pools_read(field.client_for(&host).await);
+    field.start_with(&mut host, &client);
+    let read = || lists.lock().expect("whole").clone();
+    let plain = json!({"desiredState": {"interfaces": [{"name": "eth0", "type": "veth", "state": "up", "mtu": 1400}]}});
+    field.policy("plain", plain).await;
+    field.until_standing(&host, "plain", "Available").await;
+    assert!(read().is_empty(), "{:?}", read());
+    field.policy("outside", named("eth1", &["192.0.2.7"])).await;
+    field.until_standing(&host, "outside", "Available").await;
+    host.wait_until("read again", || read() == ["metadata", "metadata"]).await;
+    pool(&field, 9).await;
+    for (policy, card, ip) in [("five", "eth2", "10.10.10.5"), ("six", "eth3", "10.10.10.6")] {
+        field.policy(policy, named(card, &[ip])).await;
+        field.until_standing(&host, policy, "Available").await;
+        until_held(&field, ip, "node01").await;
+    }
+    assert_eq!(read(), ["metadata", "metadata", "metadata", "pools", "metadata"]);
     field.agree().await;
 }
 

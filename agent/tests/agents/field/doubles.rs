@@ -69,6 +69,21 @@ pub(crate) fn recorded(client: Client) -> (Client, Arc<Mutex<Vec<String>>>) {
     (client, writes)
 }
 
+/// The API, and every list of all pools that is asked of it through this client: of their metadata, or whole.
+pub(crate) fn pools_read(client: Client) -> (Client, Arc<Mutex<Vec<&'static str>>>) {
+    let lists = Arc::new(Mutex::new(Vec::new()));
+    let told = lists.clone();
+    let client = asked(client, move |request| {
+        let of_one = request.uri().query().is_some_and(|query| query.contains("fieldSelector"));
+        if request.method() == Method::GET && request.uri().path().ends_with("/nodeippools") && !of_one {
+            let accept = request.headers().get("accept").and_then(|accept| accept.to_str().ok());
+            let metadata = accept.is_some_and(|accept| accept.contains("PartialObjectMetadata"));
+            told.lock().expect("whole").push(if metadata { "metadata" } else { "pools" });
+        }
+    });
+    (client, lists)
+}
+
 /// The API, which for as long as this says so takes every question and answers none; who asks gives up after two seconds,
 /// as `berth agent`'s client does after some more.
 pub(crate) fn silent(client: Client, hangs: Arc<AtomicBool>) -> Client {
