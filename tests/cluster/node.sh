@@ -45,13 +45,19 @@ mounts() {
 
 # As after a boot: empty. What is still there belongs to processes of the last one, whose end may take a moment.
 control_groups() {
-    local hierarchy
-    for hierarchy in /sys/fs/cgroup/{cpu,cpuacct,cpuset,memory,devices,freezer,blkio,pids,systemd}; do
+    local hierarchy hierarchies=(/sys/fs/cgroup/{cpu,cpuacct,cpuset,memory,devices,freezer,blkio,pids,systemd})
+    # Version 2 has one hierarchy for all, where a group has the controllers that the one above it gives.
+    if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+        hierarchies=(/sys/fs/cgroup)
+        sed 's/[^ ]*/+&/g' /sys/fs/cgroup/cgroup.controllers >/sys/fs/cgroup/cgroup.subtree_control
+    fi
+    for hierarchy in "${hierarchies[@]}"; do
         while [ -d "$hierarchy/$group" ] && ! find "$hierarchy/$group" -depth -type d -exec rmdir {} + 2>/dev/null; do
             sleep 0.05
         done
         mkdir "$hierarchy/$group"
     done
+    [ -d /sys/fs/cgroup/cpuset ] || return 0
     for file in cpuset.cpus cpuset.mems; do
         cat "/sys/fs/cgroup/cpuset/$file" >"/sys/fs/cgroup/cpuset/$group/$file"
     done

@@ -39,7 +39,7 @@ pub(crate) fn after(folder: &Path) -> String {
         "for disk in disks/*; do\n\
          \x20   [ ! -e keep ] || cp -r \"$disk/var/log/pods\" \"pods-${{disk#disks/}}\"\n\
          done\n\
-         for group in /sys/fs/cgroup/*/{}-*; do\n\
+         for group in /sys/fs/cgroup/{{,*/}}{}-*; do\n\
          \x20   for ((tries = 0; tries < 100; tries++)); do\n\
          \x20       [ -d \"$group\" ] || break\n\
          \x20       find \"$group\" -depth -type d -exec rmdir {{}} + 2>/dev/null || sleep 0.05\n\

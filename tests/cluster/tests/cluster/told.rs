@@ -155,6 +155,7 @@ fn has_row(table: &str, name: &str, wanted: &str) -> bool {
         .any(|row| row.first() == Some(&name) && wanted.split(' ').all(|word| row.contains(&word)))
 }
 
+/// R18, R69, R101
 #[test]
 #[ignore = "a cluster: make test-cluster"]
 fn what_goes_wrong_is_told_where_an_administrator_looks() {
