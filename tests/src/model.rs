@@ -40,4 +40,4 @@ pub use alike::{Likeness, likeness};
 pub use check::{Bounds, Report, Violation, check};
 pub use config::Config;
 pub use fault::{Breach, Fault, NoSuchFault};
-pub use many::check_all;
+pub use many::{check_all, side_by_side};

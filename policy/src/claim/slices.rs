@@ -29,7 +29,7 @@ use ipnet::IpNet;
 
 use super::ledger::Ledger;
 use super::names::{EnactmentUid, NodeName, NodeUid, RequestId};
-use super::record::{RefusalReason, Request, SlotKey, Time};
+use super::record::{RefusalReason, Request, Slot, SlotKey, Time};
 use super::serve::{Answer, Asked, Reply, refuse, serve, serve_without_pool};
 use crate::pool::{Barred, NoAddress, Pool};
 
@@ -118,10 +118,25 @@ pub fn serve_slices(view: &SlicedView<'_>) -> SlicesServed {
         Some(ledger) => ledger.allocations.is_empty(),
         None => slice.ledger.allocations.is_empty(),
     };
-    // While nothing may be given nothing is moved about either; but what is being deleted goes.
-    let goes = |slice: &&NodeSlice| view.ledger.gives() || slice.ledger.deleting;
+    // While nothing may be given nothing is moved about either; but what is being deleted goes, and what this host could not
+    // use if it might: nobody would ask about it again.
+    let goes =
+        |slice: &&NodeSlice| view.ledger.gives() || slice.ledger.deleting || !may_use(view, &slice.cidr);
     let give_back = view.own.iter().filter(is_empty).filter(goes).map(|slice| slice.name.clone()).collect();
     SlicesServed { answers: answers(view, served.answers, &grown), ledgers, give_back, ..Default::default() }
+}
+
+/// Might this host use an address of this block, as soon as the pool gives again? It shows one, or has one by its journal or a
+/// grant; or it waits for one, and will ask then.
+fn may_use(view: &SlicedView<'_>, block: &IpNet) -> bool {
+    let slots = view.asked.iter().filter_map(|ask| ask.enactment.slots.get(ask.key));
+    let wanted = |slot: &Slot| slot.request.as_ref().is_some_and(|request| request.want);
+    let uses = |slot: &Slot| {
+        let held = slot.request.as_ref().and_then(|request| request.holds.as_ref());
+        let lease = held.or(slot.grant.as_ref().map(|grant| &grant.lease));
+        lease.is_none_or(|lease| lease.ips.iter().any(|ip| block.contains(ip)))
+    };
+    view.shown.iter().any(|ip| block.contains(ip)) || slots.filter(|slot| wanted(slot)).any(uses)
 }
 
 /// The same while there is no such pool: what was let go is gone from the slices too, and the rest stays.

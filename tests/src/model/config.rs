@@ -6,12 +6,17 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use policy::claim::{ClaimKey, NodeName, PolicyName, RequestId, Time};
 use policy::pool::{Barred, Holder, NodeView, Pool, PoolSpec, PoolView, Taken, Want, choose};
+use serde_json::{Value, json};
 
 use super::fault::{Breach, Fault};
+use super::store::First;
 
 /// The quarantine, and how far one tick of the clock goes: an agent that runs does all it has to do, and a
 /// confirmation runs out, long before. Odd, so that whoever takes turns by the clock has another turn next.
 pub(super) const QUARANTINE: Time = 101;
+
+/// The one address of the first range, where there are two.
+const FIRST: &str = "10.0.0.1";
 
 /// A world to be searched: how many of what, and what may go wrong in it.
 pub struct Config {
@@ -20,7 +25,8 @@ pub struct Config {
     pub(super) faults: Vec<Fault>,
     pub(super) breach: Option<Breach>,
     pub(super) addresses: u8,
-    pub(super) pool: Pool,
+    /// By what the spec says of the first range.
+    pools: [Pool; 3],
     /// The hosts' names.
     pub(super) names: Vec<NodeName>,
     /// For [`Breach::IdsUsedAgain`]: the one id of each host.
@@ -45,7 +51,10 @@ impl Config {
 
     /// A policy with several captures of one pool, which are had together or not at all (rule 1).
     pub fn with_captures(captures: usize, hosts: usize, addresses: u8, faults: &[Fault]) -> Self {
-        let pool = tiny_pool(addresses);
+        let two = faults.contains(&Fault::RangeDrained);
+        let addresses = if two { addresses.max(2) } else { addresses };
+        let pools = [First::Gives, First::Drains, First::Gone]
+            .map(|first| if two { two_ranges(addresses, first) } else { tiny_pool(addresses) });
         let wants: BTreeMap<ClaimKey, Option<IpAddr>> = ["addr", "more"]
             .into_iter()
             .take(captures)
@@ -62,10 +71,10 @@ impl Config {
             faults: faults.to_vec(),
             breach: None,
             addresses,
-            names: names(hosts, &pool, &wants),
+            names: names(hosts, &pools[0], &wants),
             same_ids: (0..hosts).map(|host| RequestId::new(format!("same-{host}"))).collect(),
             orders: orders(hosts),
-            pool,
+            pools,
             policies: wants.keys().map(|key| key.policy.clone()).collect(),
             naming: 0,
             named: BTreeMap::new(),
@@ -111,12 +120,22 @@ impl Config {
         Self { breach: Some(breach), ..self }
     }
 
+    /// The pool as its spec has it.
+    pub(super) fn pool(&self, first: First) -> &Pool {
+        &self.pools[first as usize]
+    }
+
     pub(super) fn hosts(&self) -> usize {
         self.names.len()
     }
 
     pub(super) fn captures(&self) -> usize {
         self.wants.len()
+    }
+
+    /// What the pool may give: a range that drains, or is gone, gives nothing.
+    pub(super) fn gives(&self, ip: IpAddr, first: First) -> bool {
+        first == First::Gives || ip.to_string() != FIRST
     }
 
     pub(super) fn ips(&self) -> impl Iterator<Item = IpAddr> {
@@ -139,11 +158,22 @@ impl fmt::Display for Config {
 
 /// 10.0.0.1 and up, one shared ledger.
 fn tiny_pool(addresses: u8) -> Pool {
-    let spec = serde_json::json!({
-        "range": {"cidr": "10.0.0.0/24", "start": "10.0.0.1", "end": format!("10.0.0.{addresses}")},
-        "staticBand": "None",
-        "quarantine": format!("{QUARANTINE}s"),
-    });
+    let range = json!({"cidr": "10.0.0.0/24", "start": "10.0.0.1", "end": format!("10.0.0.{addresses}")});
+    pool(json!({"range": range}))
+}
+
+/// The same addresses: the first of them is a range of its own.
+fn two_ranges(addresses: u8, first: First) -> Pool {
+    let state = if first == First::Drains { "Draining" } else { "Active" };
+    let one = json!({"name": "one", "cidr": "10.0.0.0/24", "start": FIRST, "end": FIRST, "state": state});
+    let end = format!("10.0.0.{addresses}");
+    let two = json!({"name": "two", "cidr": "10.0.0.0/24", "start": "10.0.0.2", "end": end});
+    pool(json!({"ranges": if first == First::Gone { vec![two] } else { vec![one, two] }}))
+}
+
+fn pool(mut spec: Value) -> Pool {
+    spec["staticBand"] = "None".into();
+    spec["quarantine"] = format!("{QUARANTINE}s").into();
     let spec = PoolSpec::from_spec("pool", &spec).expect("the model's pool is well formed");
     Pool::new(&spec).expect("the model's pool is well formed")
 }

@@ -24,6 +24,10 @@ pub enum Fault {
     EnactmentDeleted,
     StoreRestored,
     WireTaken,
+    /// A host finds out that an address on its NIC is a stranger's, too.
+    FoundTaken,
+    /// The first of two ranges is to give nothing more; when nothing of it is held, it may be removed, and added again.
+    RangeDrained,
     /// A host's policy can't be put on its NIC for a while: no slot, or the kernel refuses.
     ApplyFails,
     /// Node and disk go together: what boots is a new holder under the old name.
@@ -31,7 +35,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    pub const ALL: [Fault; 16] = [
+    pub const ALL: [Fault; 18] = [
         Fault::AgentCrash,
         Fault::AgentPause,
         Fault::Partition,
@@ -46,6 +50,8 @@ impl Fault {
         Fault::EnactmentDeleted,
         Fault::StoreRestored,
         Fault::WireTaken,
+        Fault::FoundTaken,
+        Fault::RangeDrained,
         Fault::ApplyFails,
         Fault::HostReinstalled,
     ];
@@ -54,10 +60,10 @@ impl Fault {
     pub(super) fn has_target(self) -> bool {
         match self {
             Self::PolicyDeleted | Self::PoolDeleted | Self::Reset | Self::PolicyReset => false,
-            Self::StoreRestored | Self::WireTaken => false,
+            Self::StoreRestored | Self::WireTaken | Self::RangeDrained => false,
             Self::AgentCrash | Self::AgentPause | Self::Partition | Self::HostOff => true,
             Self::NodeDeleted | Self::JournalLost | Self::EnactmentDeleted | Self::ApplyFails => true,
-            Self::HostReinstalled | Self::NodeReset => true,
+            Self::HostReinstalled | Self::NodeReset | Self::FoundTaken => true,
         }
     }
 

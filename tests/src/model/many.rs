@@ -12,12 +12,23 @@ pub fn check_all(
     threads: usize,
     seen: impl Fn(&Config, &Report, Duration) -> bool + Sync,
 ) {
+    let search = |(config, bounds): &(Config, Bounds)| check(config, bounds);
+    side_by_side(worlds, threads, search, |(config, _), report, took| seen(config, report, took));
+}
+
+/// The same of worlds of any kind.
+pub fn side_by_side<W: Sync, R>(
+    worlds: &[W],
+    threads: usize,
+    search: impl Fn(&W) -> R + Sync,
+    seen: impl Fn(&W, &R, Duration) -> bool + Sync,
+) {
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some((config, bounds)) = worlds.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(world) = worlds.get(next.fetch_add(1, Ordering::Relaxed)) {
             let started = Instant::now();
-            let report = check(config, bounds);
-            if !seen(config, &report, started.elapsed()) {
+            let report = search(world);
+            if !seen(world, &report, started.elapsed()) {
                 next.store(worlds.len(), Ordering::Relaxed);
             }
         }

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::config::Config;
 use super::fault::{Breach, Fault};
+use super::store::First;
 use super::world::{Agent, World};
 
 mod agent;
@@ -33,6 +34,8 @@ pub(super) enum Move {
     CreateNode(u8),
     CreatePolicy,
     CreatePool,
+    /// A range gives again, or is removed when nothing of it is held.
+    Range(First),
     Backup,
     Tick,
     Fault(Fault, u8),
@@ -51,6 +54,7 @@ impl World {
             }
         }
         moves.extend([Move::RivalPeeks, Move::CreatePolicy, Move::CreatePool, Move::Backup, Move::Tick]);
+        moves.extend([First::Gives, First::Gone].map(Move::Range));
         let orders = |seen| if self.order_matters(seen) { count(config.orders.len()) } else { 1 };
         moves.extend((0..orders(&self.store)).map(Move::Lead));
         if let Some(cache) = &self.rival.cache {
@@ -106,6 +110,7 @@ impl World {
                 next.create_pool(config);
                 true
             }
+            Move::Range(first) => next.edit_pool(first),
             Move::Backup => {
                 next.backup = Some(Rc::clone(&next.store));
                 true
@@ -130,6 +135,8 @@ impl World {
             Move::CreateNode(at) => !self.store.nodes.contains_key(&host(at).name),
             Move::CreatePolicy => !self.store.policy,
             Move::CreatePool => self.store.pool.is_none(),
+            Move::Range(First::Gone) => self.is_drained(),
+            Move::Range(first) => self.store.first() != first && first == First::Gives,
             Move::Backup => self.backup.is_none() && self.left.contains(&Fault::StoreRestored),
             Move::RivalPeeks => self.peeks > 0,
             Move::RivalServes(_) | Move::RivalTends(_) => self.rival.cache.is_some(),

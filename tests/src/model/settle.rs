@@ -78,7 +78,11 @@ impl World {
         if config.naming > 0 {
             return self.lacking(config, wanting);
         }
-        let usable = config.ips().filter(|ip| !self.wire.contains(ip)).count() / each;
+        // Who has an address of a range that drains keeps it (R97).
+        let has = |ip: IpAddr| self.hosts.iter().any(|host| host.nic.contains(&ip));
+        let may =
+            |ip: &IpAddr| !self.wire.contains(ip) && (config.gives(*ip, self.store.first()) || has(*ip));
+        let usable = config.ips().filter(may).count() / each;
         let wanted = (0..self.hosts.len()).filter(|host| wanting(*host)).count();
         let served = self.hosts.iter().filter(|host| !host.nic.is_empty()).count();
         (served < usable.min(wanted)).then(|| format!("{served} of {wanted} served, {usable} can be"))

@@ -19,8 +19,10 @@ mod world;
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::str::FromStr;
 
 pub use moves::Move;
+use settle::Settled;
 use world::World;
 
 /// What may go wrong.
@@ -34,24 +36,57 @@ pub enum Fault {
     NodeRecreated,
     /// The pool is deleted by force and made anew.
     PoolRecreated,
-    /// A slice is deleted by force, in use or not.
+    /// A slice is deleted: its finalizer keeps it until its node has let go.
+    SliceDeleted,
+    /// A slice is deleted with its finalizer taken off by hand, which is allowed of an empty one.
     SliceForced,
+    /// … of one in use, as the administrator confirmed.
+    SliceConfirmed,
     /// The policy selects a host no more, and then again.
     Unselected,
     /// The store is put back to what it was at the beginning, or when this host got its slice, and the pool is on hold.
     StoreRestored,
+    /// The pool's own ledger is to be put together anew.
+    Reset,
+    /// … what a host has in it.
+    NodeReset,
+    /// The first of two ranges, a block of its own, is to give nothing more.
+    RangeDrained,
 }
 
 impl Fault {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::Crash,
         Self::NodeDeleted,
         Self::NodeRecreated,
         Self::PoolRecreated,
+        Self::SliceDeleted,
         Self::SliceForced,
+        Self::SliceConfirmed,
         Self::Unselected,
         Self::StoreRestored,
+        Self::Reset,
+        Self::NodeReset,
+        Self::RangeDrained,
     ];
+
+    /// Every fault alone, then every pair, a fault twice included.
+    pub fn sets() -> Vec<Vec<Self>> {
+        let pairs = Self::ALL
+            .iter()
+            .enumerate()
+            .flat_map(|(i, first)| Self::ALL[i..].iter().map(move |second| vec![*first, *second]));
+        Self::ALL.iter().map(|fault| vec![*fault]).chain(pairs).collect()
+    }
+}
+
+impl FromStr for Fault {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let named = Self::ALL.into_iter().find(|fault| format!("{fault:?}") == name);
+        named.ok_or_else(|| format!("{name}: no such fault of sliced pools; there are {:?}", Self::ALL))
+    }
 }
 
 /// A rule that is broken on purpose: the check must find it.
@@ -99,15 +134,22 @@ impl Config {
     pub fn new(hosts: usize, blocks: u8, faults: &[Fault]) -> Self {
         Self { hosts, blocks, faults: faults.to_vec(), unsliced_before: false, breach: None, states: 200_000 }
     }
+
+    /// May all its faults come about? A range that drains is the first of two.
+    pub fn may_happen(&self) -> bool {
+        self.blocks == 2 || !self.faults.contains(&Fault::RangeDrained)
+    }
 }
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { hosts, blocks, faults, unsliced_before, breach, states: _ } = self;
-        write!(
-            f,
-            "hosts {hosts} blocks {blocks} faults {faults:?} unsliced before {unsliced_before} breach {breach:?}"
-        )
+        let faults: Vec<String> = faults.iter().map(|fault| format!("{fault:?}")).collect();
+        write!(f, "[{}] {hosts} hosts, {blocks} slices", faults.join(" + "))?;
+        if *unsliced_before {
+            f.write_str(", unsliced before")?;
+        }
+        breach.map_or(Ok(()), |breach| write!(f, ", {breach:?}"))
     }
 }
 
@@ -121,11 +163,23 @@ pub struct Report {
     pub violation: Option<String>,
 }
 
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reach = match (self.whole, &self.violation) {
+            (true, _) => "all",
+            (false, None) => "bounded",
+            (false, Some(_)) => "violated",
+        };
+        write!(f, "{} states: {reach}", self.states)
+    }
+}
+
 /// Searches a world.
 pub fn check(config: &Config) -> Report {
     let first = World::new(config);
     let mut paths: Vec<(usize, Option<Move>)> = vec![(0, None)];
-    let mut seen: HashSet<u128> = HashSet::from([digest(&first)]);
+    let mut seen: HashSet<u128> = HashSet::from([first.print()]);
+    let mut settled = Settled::default();
     let mut queue: VecDeque<(usize, World)> = VecDeque::from([(0, first)]);
     let told = |paths: &[(usize, Option<Move>)], mut at: usize, what: String| {
         let mut story = Vec::new();
@@ -140,12 +194,12 @@ pub fn check(config: &Config) -> Report {
         if let Some(what) = world.wrong() {
             return Report { states: seen.len(), whole: false, violation: told(&paths, at, what) };
         }
-        if let Err(what) = settle::settles(&world, config) {
+        if let Err(what) = settled.check(&world, config) {
             return Report { states: seen.len(), whole: false, violation: told(&paths, at, what) };
         }
         for step in world.moves(config) {
             let mut next = world.clone();
-            if !next.make(&step, config) || !seen.insert(digest(&next)) {
+            if !next.make(&step, config) || !seen.insert(next.print()) {
                 continue;
             }
             if seen.len() >= config.states {
@@ -158,13 +212,17 @@ pub fn check(config: &Config) -> Report {
     Report { states: seen.len(), whole: true, violation: None }
 }
 
-/// Two halves, so that no two of a few million states are taken for one.
-fn digest(world: &World) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        world.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(0) << 64 | half(1)
+type Print = u128;
+
+impl World {
+    /// Two halves, so that no two of a few million states are taken for one.
+    fn print(&self) -> Print {
+        let half = |salt: u64| {
+            let mut hasher = DefaultHasher::new();
+            salt.hash(&mut hasher);
+            self.hash(&mut hasher);
+            u128::from(hasher.finish())
+        };
+        half(0) << 64 | half(1)
+    }
 }

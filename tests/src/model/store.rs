@@ -27,6 +27,15 @@ pub(super) struct PoolObject {
     /// The resourceVersion; only ever compared for equality.
     pub(super) version: u32,
     pub(super) ledger: Ledger,
+    pub(super) first: First,
+}
+
+/// What the pool's spec says of the first of its two ranges; of a pool that has one, it always gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum First {
+    Gives,
+    Drains,
+    Gone,
 }
 
 impl Store {
@@ -36,6 +45,10 @@ impl Store {
 
     pub(super) fn ledger(&self) -> Option<&Ledger> {
         self.pool.as_ref().map(|pool| &pool.ledger)
+    }
+
+    pub(super) fn first(&self) -> First {
+        self.pool.as_ref().map_or(First::Gives, |pool| pool.first)
     }
 
     pub(super) fn enactments(&self) -> impl Iterator<Item = &Enactment> {

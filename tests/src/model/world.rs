@@ -12,7 +12,7 @@ use policy::claim::{
 
 use super::config::{Config, QUARANTINE};
 use super::fault::{Breach, Fault};
-use super::store::{PoolObject, Store};
+use super::store::{First, PoolObject, Store};
 
 /// When a run begins.
 const START: Time = 1_000;
@@ -129,8 +129,18 @@ impl World {
     /// Writes a ledger; the caller has checked its guard.
     pub(super) fn write_ledger(&mut self, ledger: Ledger) {
         self.made += 1;
+        let (version, first) = (self.made, self.store.first());
+        self.store_mut().pool = Some(Rc::new(PoolObject { version, ledger, first }));
+    }
+
+    /// Somebody edits the pool's spec.
+    pub(super) fn edit_pool(&mut self, first: First) -> bool {
+        self.made += 1;
         let version = self.made;
-        self.store_mut().pool = Some(Rc::new(PoolObject { version, ledger }));
+        let Some(pool) = &mut self.store_mut().pool else { return false };
+        let pool = Rc::make_mut(pool);
+        (pool.version, pool.first) = (version, first);
+        true
     }
 
     pub(super) fn store_mut(&mut self) -> &mut Store {

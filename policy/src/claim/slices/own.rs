@@ -61,7 +61,11 @@ pub(super) fn tidied(view: &SlicedView<'_>) -> Vec<NodeSlice> {
     };
     let mut own = view.own.to_vec();
     for slice in &mut own {
-        slice.ledger.allocations.retain(|ip, entry| stays(ip, entry));
+        // What goes confirms nothing (rule 2): what was given out of it and is not in use yet never will be, and would keep its
+        // holder from another.
+        let goes = slice.ledger.deleting;
+        let unused = |ip: &IpAddr, entry: &Entry| entry.is_recoverable() && !view.shown.contains(ip);
+        slice.ledger.allocations.retain(|ip, entry| stays(ip, entry) && !(goes && unused(ip, entry)));
     }
     own
 }

@@ -485,6 +485,74 @@ fn without_a_pool_what_is_let_go_leaves_its_slice() {
 }
 
 /// R105: a /20 of /24 blocks is sixteen nodes, and with a second range thirty-two; every one serves itself.
+/// While the pool gives nothing: an empty slice goes unless its host might use it when the pool gives again.
+#[test]
+fn rule5_an_empty_slice_that_nobody_will_ask_about_goes_though_the_pool_gives_nothing() {
+    let mut site = Site::new(sliced("10.0.0.0/24", 1), vec![asking("a"), captures("b", 3)]);
+    site.serve("a");
+    site.serve("b");
+    assert_eq!(site.own("b").len(), 2);
+    site.ledger.rebuilt_for = None;
+    // It is off the card, and nobody is to ask again.
+    request(site.of_mut("a")).want = false;
+    site.serve("a");
+    assert!(site.own("a").is_empty(), "nothing is left");
+    // Of two slices the one that is empty now goes, though its host holds on to the other.
+    let last = given(site.of("b")).into_iter().find(|ip| {
+        let own = site.own("b");
+        let around = own.iter().find(|slice| slice.cidr.contains(ip)).expect("its slice");
+        around.ledger.allocations.len() == 1
+    });
+    let last = last.expect("three in two slices of two");
+    let grants = |slot: &Slot| slot.grant.as_ref().is_some_and(|grant| grant.lease.ips.contains(&last));
+    let slot = site.of_mut("b").slots.values_mut().find(|slot| grants(slot)).expect("its claim");
+    slot.request.as_mut().expect("a request").want = false;
+    // Not while it is shown: the pool may have to be put together from that.
+    site.shown = [last].into();
+    site.serve("b");
+    assert_eq!(site.own("b").len(), 2);
+    site.shown.clear();
+    site.serve("b");
+    assert_eq!(site.own("b").len(), 1);
+}
+
+/// One who waits will ask again, and then uses what there is.
+#[test]
+fn rule5_an_empty_slice_is_kept_for_who_waits() {
+    let mut site = Site::new(sliced("10.0.0.0/24", 1), vec![asking("a")]);
+    let made = site.look("a").create.remove(0);
+    let ledger = Ledger::new("uid-s".into());
+    let (node, uid) = ("a".into(), node_uid("a"));
+    site.slices.insert(
+        made.name.clone(),
+        NodeSlice { name: made.name, cidr: made.cidr, node, node_uid: uid, ledger },
+    );
+    site.ledger.rebuilt_for = None;
+    site.serve("a");
+    assert_eq!(site.own("a").len(), 1);
+    site.ledger.rebuilt_for = Some(site.ledger.pool.clone());
+    site.serve("a");
+    assert_eq!(site.own("a")[0].ledger.allocations.len(), 1);
+}
+
+/// A slice that somebody deletes between its ledger and the confirmation of the grant: its host is served from another.
+#[test]
+fn rule2_what_is_given_out_of_a_slice_that_goes_and_is_not_in_use_is_given_anew() {
+    for used in [false, true] {
+        let mut site = Site::new(sliced("10.0.0.0/24", 1), vec![asking("a")]);
+        site.serve("a");
+        let first = site.own("a").remove(0);
+        let had = granted_ips(site.of("a"));
+        site.slices.get_mut(&first.name).expect("its own").ledger.deleting = true;
+        site.shown = if used { had.iter().copied().collect() } else { BTreeSet::new() };
+        site.serve("a");
+        // In use it stays, until its host has let go.
+        assert_eq!(granted_ips(site.of("a")) == had, used);
+        assert_eq!(site.slices.contains_key(&first.name), used);
+        assert_eq!(site.own("a").len(), 1);
+    }
+}
+
 #[test]
 fn r105_two_ranges_serve_thirty_two_nodes() {
     let ranges = json!([{"name": "one", "cidr": "10.1.0.0/20", "perNodeHostBits": 8}, {"name": "two", "cidr": "10.2.0.0/20", "perNodeHostBits": 8}]);

@@ -186,7 +186,8 @@ impl World {
         let Some(ledger) = self.store.ledger() else {
             return false;
         };
-        let served = claim::serve(ledger, &config.pool, &Barred::default(), &asked, self.now);
+        let served =
+            claim::serve(ledger, config.pool(self.store.first()), &Barred::default(), &asked, self.now);
         if let Some(ledger) = served.ledger {
             self.write_ledger(ledger);
             return true;

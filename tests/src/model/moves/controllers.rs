@@ -40,7 +40,8 @@ impl World {
             store.reset_nodes.clear();
             return true;
         }
-        let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
+        let served =
+            claim::serve(ledger, config.pool(self.store.first()), &Barred::default(), &asks, self.now);
         if served.went_back {
             let hold = Some(Hold { until: self.now + QUARANTINE });
             self.write_ledger(Ledger { hold, ..ledger.clone() });
@@ -131,7 +132,8 @@ impl World {
         };
         let read = Read::of(&self.store, 0, config);
         let asks = read.asked(false);
-        let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
+        let served =
+            claim::serve(ledger, config.pool(self.store.first()), &Barred::default(), &asks, self.now);
         let serves = served.ledger.is_some() || !served.answers.is_empty();
         let useful = serves
             || read.maintain(ledger, config, self.now).is_some()
@@ -150,7 +152,8 @@ impl World {
         };
         let read = Read::of(cache, order, config);
         let asks = read.asked(config.breach == Some(Breach::RekeyedFromCache));
-        let served = claim::serve(ledger, &config.pool, &Barred::default(), &asks, self.now);
+        let served =
+            claim::serve(ledger, config.pool(self.store.first()), &Barred::default(), &asks, self.now);
         if served.ledger.is_none() && served.answers.is_empty() {
             return false;
         }
@@ -196,7 +199,7 @@ impl World {
             return false;
         }
         let asks = Read::of(&cache, order, config).asked(false);
-        let served = claim::serve(then, &config.pool, &Barred::default(), &asks, self.now);
+        let served = claim::serve(then, config.pool(cache.first()), &Barred::default(), &asks, self.now);
         let Some(next) = served.ledger else {
             return false;
         };
@@ -298,20 +301,22 @@ impl<'a> Read<'a> {
 
     /// Hold and rebuild come before everything else; then resets of a part.
     fn maintain(&self, ledger: &Ledger, config: &Config, now: Time) -> Option<Ledger> {
+        let pool = config.pool(self.store.first());
         if ledger.hold.is_some() {
-            return claim::reassert(ledger, &NAME, &config.pool, &self.facts(), now);
+            return claim::reassert(ledger, &NAME, pool, &self.facts(), now);
         }
         if !ledger.needs_rebuild() {
             let mut resets = self.resets(ledger, config, now).flatten();
             return resets.find(|next| next != ledger);
         }
-        let rebuilt = claim::rebuild(ledger, &NAME, &config.pool, &self.facts(), now).ledger;
+        let rebuilt = claim::rebuild(ledger, &NAME, pool, &self.facts(), now).ledger;
         Some(Ledger { reset: false, ..rebuilt })
     }
 
     /// What each reset that is asked for comes to; none, where it can't be done now.
     fn resets(&self, ledger: &Ledger, config: &Config, now: Time) -> impl Iterator<Item = Option<Ledger>> {
-        let reset = move |scope| claim::reset(ledger, &NAME, &config.pool, &self.facts(), &scope, now);
+        let pool = config.pool(self.store.first());
+        let reset = move |scope| claim::reset(ledger, &NAME, pool, &self.facts(), &scope, now);
         self.store.resets().map(move |scope| reset(scope).map(|rebuilt| rebuilt.ledger))
     }
 

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use policy::claim::{self, ClaimKey, Hold, Host, Ledger, Phase};
+use policy::claim::{self, ClaimKey, Hold, Host, Ledger, Outcome, Phase, Stranger};
 
 use crate::model::config::{Config, QUARANTINE};
 use crate::model::fault::{Breach, Fault};
 use crate::model::moves::{Move, count};
+use crate::model::store::First;
 use crate::model::world::{Agent, HostWorld, World};
 
 impl World {
@@ -113,11 +114,38 @@ impl World {
                 self.host_mut(target).waits = config.policies.clone();
                 true
             }
+            Fault::FoundTaken => self.found_taken(target),
+            Fault::RangeDrained => self.store.first() == First::Gives && self.edit_pool(First::Drains),
             Fault::WireTaken => {
                 let free = config.ips().find(|ip| !self.hosts.iter().any(|host| host.nic.contains(ip)));
                 free.is_some_and(|ip| self.wire.insert(ip))
             }
         }
+    }
+
+    /// A stranger has an address that is on a NIC, and the host finds out: its agent journals that another is to be asked
+    /// for and takes it off, at once.
+    fn found_taken(&mut self, host: usize) -> bool {
+        let HostWorld { agent: Agent::Running, nic, host: own, .. } = &*self.hosts[host] else {
+            return false;
+        };
+        let Some(ip) = nic.first().copied() else { return false };
+        let Some(journalled) = own.collided(ip, &Stranger::default()) else { return false };
+        self.wire.insert(ip);
+        let now = self.now;
+        let world = self.host_mut(host);
+        world.host.done(&journalled, &Outcome::Done, now);
+        world.nic.remove(&ip);
+        world.note_uids();
+        true
+    }
+
+    /// May the first range be removed? The CRD lets only those go of which nothing is held, by a proven ledger's word.
+    pub(in crate::model) fn is_drained(&self) -> bool {
+        let idle = |ledger: &Ledger| {
+            ledger.gives() && !ledger.allocations.keys().any(|ip| *ip == IpAddr::from([10, 0, 0, 1]))
+        };
+        self.store.first() == First::Drains && self.store.ledger().is_some_and(idle)
     }
 
     pub(in crate::model) fn stop(&mut self, host: usize, to: Agent, wipe: bool) -> bool {

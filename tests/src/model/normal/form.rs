@@ -126,6 +126,7 @@ impl<'a> Form<'a> {
             let marks = [&store.refresh, &store.reset_nodes].map(|marked| marked.contains(name));
             self.bytes.extend(marks.map(u8::from));
         }
+        self.byte(store.first() as u8);
         self.optional(store.ledger(), Self::ledger);
     }
 

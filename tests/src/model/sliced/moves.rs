@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use policy::claim::{
     self, Action, Asked, Enactment, Facts, Hold, HostState, Ledger, NodeName, NodeSeen, NodeSlice, NodeUid,
-    Outcome, Phase, RequestId, Seen, SlicedView, Uncovered,
+    Outcome, Phase, RequestId, Scope, Seen, SlicedView, Uncovered,
 };
-use policy::pool::Barred;
+use policy::pool::{Barred, Pool};
 
 use super::world::{QUARANTINE, Store, Stored, World, Write, key, name, policy, pool, slot};
 use super::{Breach, Config, Fault};
@@ -73,7 +73,7 @@ impl World {
                 true
             }
             Move::Tick => self.tick(),
-            Move::Fault(fault, host) => self.fault(*fault, *host),
+            Move::Fault(fault, host) => self.fault(*fault, *host, config),
         }
     }
 
@@ -229,7 +229,7 @@ impl World {
             .map(|key| Asked { enactment: &own, key, labels: &labels, live, ready: true, fresh: true })
             .collect();
         let served = claim::serve_slices(&SlicedView {
-            pool: pool(config),
+            pool: pool(config, self.store.drains),
             ledger: &ledger,
             barred: &Barred::default(),
             own: &slices,
@@ -317,6 +317,7 @@ impl World {
                 }
                 true
             }
+            Write::ResetDone(node) => self.store.resets.remove(node),
             Write::Ask(node) => {
                 self.store.asked.insert(node.clone());
                 true
@@ -341,7 +342,7 @@ impl World {
             confirmed: None,
         };
         let (ledger, version) = (&self.store.pool, self.store.pool_version);
-        let pool = pool(config);
+        let pool = pool(config, self.store.drains);
         let pool_name = name();
         let put = |ledger: Ledger| vec![Write::Pool { version, ledger }];
         let none = Uncovered::of(&pool_name, &slices, &facts);
@@ -352,7 +353,10 @@ impl World {
         let writes = if ledger.hold.is_some() {
             claim::reassert(ledger, &pool_name, pool, &uncovered, self.now).map(put).unwrap_or_default()
         } else if ledger.needs_rebuild() {
-            put(claim::rebuild(ledger, &pool_name, pool, &uncovered, self.now).ledger)
+            let rebuilt = claim::rebuild(ledger, &pool_name, pool, &uncovered, self.now).ledger;
+            put(Ledger { reset: false, ..rebuilt })
+        } else if let Some((node, next)) = self.reset(pool, &uncovered) {
+            if next == *ledger { vec![Write::ResetDone(node)] } else { put(next) }
         } else if let Some(next) = claim::gather(ledger, &pool_name, pool, &slices, &facts, self.now)
             .filter(|_| config.breach.is_none())
         {
@@ -384,6 +388,14 @@ impl World {
         !self.lead.is_empty()
     }
 
+    /// What the first reset of a host's part comes to, if one is asked for and can be done now.
+    fn reset(&self, pool: &Pool, facts: &Facts<'_>) -> Option<(NodeName, Ledger)> {
+        let node = self.store.resets.first()?;
+        let scope = Scope::Node(self.store.nodes.get(node)?.clone());
+        let reset = claim::reset(&self.store.pool, &name(), pool, facts, &scope, self.now)?;
+        Some((node.clone(), reset.ledger))
+    }
+
     /// Whoever runs has heard by then of what it has to hear of: a host whose Node is gone has taken its addresses off, and
     /// one that was restored under has said what it holds.
     pub(super) fn tick(&mut self) -> bool {
@@ -411,7 +423,7 @@ impl World {
         }
     }
 
-    fn fault(&mut self, fault: Fault, at: usize) -> bool {
+    fn fault(&mut self, fault: Fault, at: usize, config: &Config) -> bool {
         let node = self.hosts[at].name.clone();
         let happened = match fault {
             Fault::Crash => {
@@ -433,14 +445,44 @@ impl World {
                 }
                 let uid = self.fresh("p");
                 self.store.pool = Ledger::new(uid.as_str().into());
+                // The restore procedure covers pools made after it, too (rule 6).
+                self.store.pool.hold = self.restored.then_some(Hold { until: self.now + QUARANTINE });
                 self.store.pool_version = self.next_version("pool");
                 true
             }
-            Fault::SliceForced => {
-                let own = self.store.slices.values().find(|stored| stored.slice.node == node);
+            Fault::SliceDeleted => {
+                let own = self.store.slices.values_mut().find(|stored| stored.slice.node == node);
+                let Some(own) = own.filter(|stored| !stored.slice.ledger.deleting) else { return false };
+                own.slice.ledger.deleting = true;
+                own.version += 1;
+                true
+            }
+            Fault::SliceForced | Fault::SliceConfirmed => {
+                let meant = |stored: &&Stored| {
+                    let is_empty = stored.slice.ledger.allocations.is_empty();
+                    stored.slice.node == node && is_empty == (fault == Fault::SliceForced)
+                };
+                let own = self.store.slices.values().find(meant);
                 let Some(name) = own.map(|stored| stored.slice.name.clone()) else { return false };
                 self.store.slices.remove(&name);
                 true
+            }
+            Fault::Reset => {
+                if at > 0 {
+                    return false;
+                }
+                self.store.pool_version += 1;
+                !std::mem::replace(&mut self.store.pool.reset, true)
+            }
+            Fault::NodeReset => {
+                self.store.enactments.contains_key(&node) && self.store.resets.insert(node.clone())
+            }
+            Fault::RangeDrained => {
+                if at > 0 || !config.may_happen() {
+                    return false;
+                }
+                self.store.pool_version += 1;
+                !std::mem::replace(&mut self.store.drains, true)
             }
             Fault::Unselected => {
                 self.hosts[at].selected = !self.hosts[at].selected;

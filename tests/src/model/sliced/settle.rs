@@ -1,53 +1,70 @@
 //! A fair schedule, from a state on: everybody does what there is to do, and time passes. It must end, and end well.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::Config;
 use super::moves::Move;
-use super::world::{World, words};
+use super::world::{World, is_first, words};
+use super::{Config, Print};
 
 /// More rounds than any world needs: each ends with a tick.
 const ROUNDS: usize = 30;
 const STEPS: usize = 400;
 
-pub(super) fn settles(world: &World, config: &Config) -> Result<(), String> {
-    // What faults are still to do is searched; whether it settles is asked when they are over, and of a world of which
-    // no rule is broken.
-    if !world.left.is_empty() || config.breach.is_some() {
-        return Ok(());
-    }
-    let mut world = world.clone();
-    let mut quiet = 0;
-    for _ in 0..ROUNDS {
-        let mut busy = true;
-        let mut steps = 0;
-        let mut worked = false;
-        while busy {
-            busy = false;
-            steps += 1;
-            if steps > STEPS {
-                return Err(format!("it never rests: {:?}", world.moves(config)));
+/// States from which a fair schedule was found to end well.
+#[derive(Default)]
+pub(super) struct Settled(HashSet<Print>);
+
+impl Settled {
+    pub(super) fn check(&mut self, world: &World, config: &Config) -> Result<(), String> {
+        // What faults are still to do is searched; whether it settles is asked when they are over, and of a world of which
+        // no rule is broken.
+        if !world.left.is_empty() || config.breach.is_some() {
+            return Ok(());
+        }
+        let mut world = world.clone();
+        let mut quiet = 0;
+        let mut met = Vec::new();
+        for _ in 0..ROUNDS {
+            let print = world.print();
+            if self.0.contains(&print) {
+                break;
             }
-            for step in world.moves(config) {
-                if !matches!(step, Move::Tick | Move::Fault(..)) && world.make(&step, config) {
-                    busy = true;
-                    worked = true;
+            met.push(print);
+            let mut busy = true;
+            let mut steps = 0;
+            let mut worked = false;
+            while busy {
+                busy = false;
+                steps += 1;
+                if steps > STEPS {
+                    return Err(format!("it never rests: {:?}", world.moves(config)));
                 }
-                if let Some(what) = world.wrong() {
-                    return Err(what);
+                for step in world.moves(config) {
+                    if !matches!(step, Move::Tick | Move::Fault(..)) && world.make(&step, config) {
+                        busy = true;
+                        worked = true;
+                    }
+                    if let Some(what) = world.wrong() {
+                        return Err(what);
+                    }
                 }
             }
+            quiet = if worked { 0 } else { quiet + 1 };
+            if quiet > 3 {
+                ended(&world, config)?;
+                break;
+            }
+            if met.len() == ROUNDS {
+                return Err("it never settles".to_owned());
+            }
+            world.ticks = 1;
+            if !world.tick() {
+                return Err("time can't pass".to_owned());
+            }
         }
-        quiet = if worked { 0 } else { quiet + 1 };
-        if quiet > 3 {
-            return ended(&world, config);
-        }
-        world.ticks = 1;
-        if !world.tick() {
-            return Err("time can't pass".to_owned());
-        }
+        self.0.extend(met);
+        Ok(())
     }
-    Err("it never settles".to_owned())
 }
 
 fn ended(world: &World, config: &Config) -> Result<(), String> {
@@ -81,7 +98,9 @@ fn ended(world: &World, config: &Config) -> Result<(), String> {
     let wanting: BTreeSet<_> = live.iter().filter(|host| host.selected).map(|host| &host.name).collect();
     let served = live.iter().filter(|host| host.selected && !host.nic.is_empty()).count();
     // Who holds an address of before may hold on to one of a block that another has.
-    let room = wanting.len().min(usize::from(config.blocks));
+    let has_first = world.hosts.iter().any(|host| host.nic.iter().any(|ip| is_first(*ip)));
+    let drained = usize::from(world.store.drains && !has_first);
+    let room = wanting.len().min(usize::from(config.blocks) - drained);
     if served < room {
         return Err(format!(
             "{served} of {} are served, and there are {} slices: {:#?}",

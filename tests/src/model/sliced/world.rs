@@ -32,6 +32,10 @@ pub(super) struct Store {
     pub(super) enactments: BTreeMap<NodeName, Enactment>,
     pub(super) states: BTreeMap<NodeName, HostState>,
     pub(super) asked: BTreeSet<NodeName>,
+    /// Nodes whose enactment bears the annotation that resets their part.
+    pub(super) resets: BTreeSet<NodeName>,
+    /// The first range gives nothing more.
+    pub(super) drains: bool,
 }
 
 /// A write that was decided on.
@@ -44,6 +48,7 @@ pub(super) enum Write {
     Pool { version: u32, ledger: Ledger },
     Finish(NodeName),
     Ask(NodeName),
+    ResetDone(NodeName),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,16 +93,27 @@ pub(super) fn name() -> PoolName {
     "pool".into()
 }
 
-/// So many slices of two addresses.
-pub(super) fn pool(config: &Config) -> &'static Pool {
-    static POOLS: [OnceLock<Pool>; 3] = [OnceLock::new(), OnceLock::new(), OnceLock::new()];
+/// So many slices of two addresses: of one range, or the first of a range of its own, which may drain.
+pub(super) fn pool(config: &Config, drains: bool) -> &'static Pool {
+    static POOLS: [[OnceLock<Pool>; 3]; 3] = [const { [const { OnceLock::new() }; 3] }; 3];
     let blocks = usize::from(config.blocks.clamp(1, 3));
-    POOLS[blocks - 1].get_or_init(|| {
-        let range = json!({"cidr": "10.0.0.0/28", "start": "10.0.0.2", "end": format!("10.0.0.{}", 1 + 2 * blocks), "perNodeHostBits": 1});
-        let spec = json!({"range": range, "staticBand": "None", "quarantine": format!("{QUARANTINE}s")});
+    let two = blocks == 2 && config.faults.contains(&Fault::RangeDrained);
+    let which = usize::from(two) + usize::from(two && drains);
+    POOLS[blocks - 1][which].get_or_init(|| {
+        let range = |name: &str, cidr: &str, state: &str| json!({"name": name, "cidr": cidr, "state": state, "perNodeHostBits": 1});
+        let end = format!("10.0.0.{}", 1 + 2 * blocks);
+        let all = json!({"name": "all", "cidr": "10.0.0.0/28", "start": "10.0.0.2", "end": end, "perNodeHostBits": 1});
+        let first = range("one", "10.0.0.2/31", if drains { "Draining" } else { "Active" });
+        let ranges = if two { vec![first, range("two", "10.0.0.4/31", "Active")] } else { vec![all] };
+        let spec = json!({"ranges": ranges, "staticBand": "None", "quarantine": format!("{QUARANTINE}s")});
         let spec = PoolSpec::from_spec("pool", &spec).expect("a spec");
         Pool::new(&spec).expect("a pool")
     })
+}
+
+/// The block of the first range.
+pub(super) fn is_first(ip: IpAddr) -> bool {
+    [2, 3].map(|last| IpAddr::from([10, 0, 0, last])).contains(&ip)
 }
 
 impl World {
@@ -125,6 +141,8 @@ impl World {
             enactments: BTreeMap::new(),
             states: BTreeMap::new(),
             asked: BTreeSet::new(),
+            resets: BTreeSet::new(),
+            drains: false,
         };
         let mut world = Self {
             store,
@@ -201,7 +219,9 @@ impl World {
                 }
             }
         }
-        let entries = self.store.slices.values().flat_map(|stored| &stored.slice.ledger.allocations);
+        // What stands in a slice that goes and is not in use is given up: its node's next write of that slice takes it out.
+        let stays = self.store.slices.values().filter(|stored| !stored.slice.ledger.deleting);
+        let entries = stays.flat_map(|stored| &stored.slice.ledger.allocations);
         let mut held: BTreeMap<_, IpAddr> = BTreeMap::new();
         for (ip, entry) in entries.filter(|(_, entry)| entry.is_held()) {
             if let Some(other) = held.insert((&entry.node_uid, &entry.request), *ip) {
