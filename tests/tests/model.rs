@@ -334,6 +334,6 @@ mod slices {
     }
 
     /// So many states of each world, in CI; `make soak` goes further.
-    const ALONE: usize = 10_000;
+    const ALONE: usize = 6_000;
     const PAIR: usize = 4_000;
 }
