@@ -91,8 +91,11 @@ impl World {
     /// Who wants an address, has none, and could have one that is on nobody's NIC: said where not all addresses would do for
     /// all hosts.
     fn lacking(&self, config: &Config, wanting: impl Fn(usize) -> bool) -> Option<String> {
-        let is_free =
-            |ip: &IpAddr| !self.wire.contains(ip) && self.hosts.iter().all(|host| !host.nic.contains(ip));
+        let is_free = |ip: &IpAddr| {
+            !self.wire.contains(ip)
+                && config.gives(*ip, self.store.first())
+                && self.hosts.iter().all(|host| !host.nic.contains(ip))
+        };
         let lacks = |host: &usize| wanting(*host) && self.hosts[*host].nic.is_empty();
         let (host, ip) = (0..self.hosts.len())
             .filter(lacks)
