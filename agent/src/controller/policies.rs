@@ -16,7 +16,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::api::{Api, Patch, PatchParams};
 use kube::{Client, ResourceExt};
-use policy::claim::{NodeName, NodeUid, PolicyName};
+use policy::claim::{NodeName, PolicyName};
 use policy::rollout::{MaxUnavailable, Part, Rollout, Standing, Summary, roll};
 use serde_json::json;
 
@@ -61,20 +61,23 @@ impl Lead {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The policy, the nodes that it selects and that have an agent, and its enactments on live Nodes.
+    /// The policy, the nodes that it selects and that have an agent, and its enactments on live Nodes. Nothing of a policy whose nodes
+    /// are all another's: kubernetes-nmstate's handlers, say, which report too, count for themselves, and keep their slots there.
     fn parts(&self, name: &PolicyName) -> Option<Parts> {
         let index = self.known.index();
         let object = index.policies.get(name)?.clone();
         let matches = |labels: &BTreeMap<String, String>| selects(&object, labels);
-        let reports = |node: &NodeName, uid: &NodeUid| {
-            index.states.get(node).is_some_and(|state| state.node_uid == *uid)
-        };
-        let nodes = index
-            .nodes
-            .iter()
-            .filter(|(node, known)| matches(&known.labels) && reports(node, &known.uid))
-            .map(|(node, known)| (node.clone(), known.ready))
-            .collect();
+        let selected = index.nodes.iter().filter(|(_, known)| matches(&known.labels));
+        let reports = selected.filter_map(|(node, known)| {
+            let state = index.states.get(node).filter(|state| state.node_uid == known.uid)?;
+            // Each report of an agent of ours bears a stamp.
+            Some((node, known.ready, !state.stamp.as_str().is_empty()))
+        });
+        let (own, others): (Vec<_>, Vec<_>) = reports.partition(|(_, _, is_own)| *is_own);
+        if own.is_empty() && !others.is_empty() {
+            return None;
+        }
+        let nodes = own.into_iter().map(|(node, ready, _)| (node.clone(), ready)).collect();
         let parts =
             index.by_policy.get(name).into_iter().flatten().filter_map(|name| index.enactments.get(name));
         let live = parts.filter(|known| index.is_live(&known.claims.node, &known.claims.node_uid));

@@ -163,6 +163,29 @@ async fn a_policy_goes_over_its_nodes() {
     assert!(done["status"]["unavailableNodes"].is_null(), "{done:#}");
 }
 
+/// Where kubernetes-nmstate has some of the nodes, its handlers count those, and keep their slots in the policy's status. Ours alone are
+/// counted here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_of_another_are_not_counted_and_their_policies_left_alone() {
+    let stage = Stage::new().await;
+    stage.handled("theirs").await;
+    stage.policy("policy", json!({"desiredState": {}})).await;
+    let said = json!({"unavailableNodeCountMap": {"1": 1}, "unavailableNodeCount": 1});
+    stage.says("policy", &said).await;
+    // What was made later was looked at, and that before it.
+    stage.pool("traffic-1", json!({"range": {"cidr": "10.10.10.0/24"}})).await;
+    stage
+        .until_pool("traffic-1", "available", |pool| pool["status"]["conditions"][0]["status"] == "True")
+        .await;
+    stage.until_policy("policy", "as it was said", |policy| policy["status"] == said).await;
+    stage.host("ours").await;
+    stage.stands("ours", "policy", policy::rollout::Standing::Available).await;
+    let done = stage
+        .until_policy("policy", "available", |policy| policy["status"]["conditions"][0]["status"] == "True")
+        .await;
+    assert_eq!(done["status"]["conditions"][0]["message"], "1/1 nodes successfully configured");
+}
+
 /// One host's claim that the API server will not have in the ledger is left alone; all others are served.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_claim_that_the_api_refuses_holds_nobody_else_up() {

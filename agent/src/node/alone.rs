@@ -25,7 +25,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
-use policy::claim::{self, Answer, Asked, Enactment, NodeUid, PolicyName, PoolName};
+use policy::claim::{self, Answer, Asked, Enactment, NodeName, NodeUid, PolicyName, PoolName};
 use policy::pool::{Barred, Pool};
 use policy::rollout::{Part, Standing};
 
@@ -72,9 +72,17 @@ pub(super) struct Alone {
     /// And by the cluster's, as last read with the ranges.
     services: Vec<ServiceCIDR>,
     /// What was last read of how policies stand on all nodes.
-    parts: BTreeMap<PolicyName, (Vec<Part>, Instant)>,
+    parts: BTreeMap<PolicyName, Standings>,
     /// Rights that are lacking, said once.
     lacks: BTreeSet<&'static str>,
+}
+
+/// How a policy stood on all nodes.
+struct Standings {
+    parts: Vec<Part>,
+    at: Instant,
+    /// Who had a slot before that was read: of these it tells who is through, or gone.
+    holders: BTreeSet<NodeName>,
 }
 
 impl Alone {
@@ -378,7 +386,14 @@ impl Agent {
         let has_slot = slots.is_some_and(|slots| slots.contains_key(self.name.as_str()));
         let mut parts = match (has_slot, own.part.standing) {
             (true, _) => Vec::new(),
-            (false, Standing::Pending) => self.parts(policy).await?,
+            (false, Standing::Pending) => {
+                let holders: BTreeSet<NodeName> = slots
+                    .into_iter()
+                    .flat_map(|slots| slots.keys())
+                    .map(|node| node.as_str().into())
+                    .collect();
+                self.parts(policy, object, &holders).await?
+            }
             (false, _) => return Ok(None),
         };
         parts.retain(|part| part.node != self.name);
@@ -389,26 +404,42 @@ impl Agent {
         }
     }
 
-    /// How a policy stands on every node, as it was read not long ago: the more there are, the longer that is.
-    async fn parts(&mut self, policy: &PolicyName) -> Result<Vec<Part>, kube::Error> {
-        if let Some((parts, at)) = self.alone.parts.get(policy)
-            && at.elapsed()
-                < PARTS_READ.max(PART_READ.saturating_mul(u32::try_from(parts.len()).unwrap_or(u32::MAX)))
-        {
-            return Ok(parts.clone());
+    /// How a policy stands on every node, as it was read not long ago: the more there are, the longer that is. Whoever of the
+    /// `holders` of a slot took it since is at work, whatever was read before.
+    async fn parts(
+        &mut self,
+        policy: &PolicyName,
+        object: &NodeNetworkConfigurationPolicy,
+        holders: &BTreeSet<NodeName>,
+    ) -> Result<Vec<Part>, kube::Error> {
+        let many = |known: &Standings| u32::try_from(known.parts.len()).unwrap_or(u32::MAX);
+        let is_old =
+            |known: &Standings| known.at.elapsed() >= PARTS_READ.max(PART_READ.saturating_mul(many(known)));
+        if self.alone.parts.get(policy).is_none_or(is_old) {
+            let parts = self.read_parts(policy).await?;
+            let now = Standings { parts, at: Instant::now(), holders: holders.clone() };
+            self.alone.parts.insert(policy.clone(), now);
         }
+        let Some(known) = self.alone.parts.get(policy) else { return Ok(Vec::new()) };
+        let generation = object.metadata.generation.unwrap_or_default();
+        let since: Vec<&NodeName> = holders.difference(&known.holders).collect();
+        let before = known.parts.iter().filter(|part| !since.contains(&&part.node)).cloned();
+        let at_work = since.iter().map(|node| Part {
+            node: (*node).clone(),
+            generation,
+            standing: Standing::Progressing,
+        });
+        Ok(before.chain(at_work).collect())
+    }
+
+    async fn read_parts(&self, policy: &PolicyName) -> Result<Vec<Part>, kube::Error> {
         let nodes: Api<Node> = Api::all(self.client.clone());
         let nodes = api::list::metadata(&nodes, &ListParams::default()).await?;
         let live: BTreeSet<NodeUid> =
             nodes.iter().filter_map(|node| node.uid.as_deref()).map(NodeUid::new).collect();
         let known = self.of_policy(policy).await?;
-        let parts: Vec<Part> = known
-            .into_iter()
-            .filter(|known| live.contains(&known.claims.node_uid))
-            .map(|known| known.part)
-            .collect();
-        self.alone.parts.insert(policy.clone(), (parts.clone(), Instant::now()));
-        Ok(parts)
+        let live = known.into_iter().filter(|known| live.contains(&known.claims.node_uid));
+        Ok(live.map(|known| known.part).collect())
     }
 
     /// Every enactment of a policy.

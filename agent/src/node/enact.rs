@@ -288,6 +288,8 @@ impl Agent {
                 self.say_standing(one, &outlook, standing, &message).await?;
                 Ok(Did::Something)
             }
+            // What is known of pools may be older than a pool that has one of its addresses.
+            Next::Apply { .. } if !self.may_be_applied(one) => Ok(Did::Something),
             Next::Apply { repair } => {
                 self.bring_about(one, outlook, &view, repair).await?;
                 Ok(Did::Something)
@@ -549,6 +551,7 @@ impl Agent {
                 tried.repaired();
                 let rivals = tried.retry_at.is_some().then(|| rivals(&one, &self.selected()));
                 self.telling.repaired(&one, rivals.as_deref());
+                self.applied_literals(&one);
                 self.remember(&one, &outlook)
             }
             Ok(()) => {

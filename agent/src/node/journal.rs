@@ -157,17 +157,18 @@ impl Book {
         record: Option<&Record>,
     ) -> Result<(), JournalError> {
         let mut next = self.journal.clone();
-        // With a claim that is no longer held goes the state that used it; not one from before there was such a claim.
+        // A state that used what is no longer held is not good any more; one from before there was such a claim still is. It stays
+        // known: it says what its policy brought about.
         let held = |record: &Record| match &record.phase {
             Phase::Holding(lease) => lease.ips.clone(),
             Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => Vec::new(),
         };
         let before = next.claims.iter().find(|(known, _)| known == key).map(|(_, record)| held(record));
         let still = record.map(held).unwrap_or_default();
-        let lost = before.into_iter().flatten().filter(|ip| !still.contains(ip));
-        let uses = |ip| next.enacted.get(&key.policy).is_some_and(|enacted| enacted.uses(ip));
-        if lost.into_iter().any(uses) {
-            next.enacted.remove(&key.policy);
+        let lost: Vec<IpAddr> = before.into_iter().flatten().filter(|ip| !still.contains(ip)).collect();
+        if let Some(enacted) = next.enacted.get_mut(&key.policy) {
+            let used: Vec<IpAddr> = lost.into_iter().filter(|ip| enacted.uses(*ip)).collect();
+            enacted.ips.extend(used);
         }
         next.claims.retain(|(known, _)| known != key);
         next.claims.extend(record.map(|record| (key.clone(), record.clone())));
@@ -260,7 +261,7 @@ mod tests {
         record.phase = Phase::Releasing;
         book.write_claim(&key, Some(&record)).unwrap();
         let after = Book::open(&folder, "node").unwrap();
-        assert!(after.good().is_empty() && after.enacted().next().is_none());
+        assert!(after.good().is_empty() && after.enacted().count() == 1);
         book.write_claim(&key, None).unwrap();
         assert!(Book::open(&folder, "node").unwrap().claims().is_empty());
         assert!(matches!(Book::open(&folder, "other"), Err(JournalError::Another { .. })));
@@ -268,7 +269,7 @@ mod tests {
     }
 
     /// A host that had an address before it was claimed has it at a boot too, whatever becomes of the claim; from when it is held
-    /// on, its state goes with it.
+    /// on, its state is good only with it.
     #[test]
     fn a_state_from_before_a_claim_stays_while_that_is_asked_for() {
         let folder = folder("before");
@@ -283,7 +284,7 @@ mod tests {
             assert_eq!(book.good(), [("p".into(), state.clone())]);
         }
         book.write_claim(&key, Some(&Record { phase: Phase::Releasing, ..holding })).unwrap();
-        assert_eq!((book.good(), book.state(&"p".into())), (Vec::new(), None));
+        assert_eq!((book.good(), book.state(&"p".into())), (Vec::new(), Some(&state)));
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -3,17 +3,20 @@
 //! Agents don't watch pools (rule 9). What their specs mean is read for a policy that names an address, once per UID and
 //! generation of it, before it is first applied; all policies that are new share one reading. It is read again
 //!
+//! - when such a policy is about to be applied, or repaired, with an address that no pool had when that was read more than
+//!   [`FRESH`] ago: the policy may have waited for days, and its pool be made meanwhile;
 //! - when such a policy was applied with an address that no pool had, once the report shows it: a pool that was made meanwhile
 //!   is in that reading, and one that is made later finds the address in the report, is rebuilt with it (rule 5), and has
 //!   the controller ask for this host's word;
-//! - when somebody asks for a report: that may be why;
-//! - when a pool is gone that was asked for an address.
+//! - when somebody asks for a report: that may be why. A report that comes by itself may be the word that a controller waits for,
+//!   so after each of them, too, while a policy has an address that no pool had;
+//! - when a pool is gone that was asked for an address, or is there that wasn't.
 //!
 //! An address that was on a card before it was claimed stays there: its policy is not held up while it is asked for, and if it
 //! is refused that is said, and nothing is taken off. What no pool gives to anybody (excluded, a gateway) needs no claim then.
 //!
-//! Costs: of policies that name no address nothing, no memory either. A reading is a list of the pools' metadata, and one of
-//! the pools if there is one whose spec is not known, which then stays known; at rest nothing.
+//! Costs: of policies that name no address nothing, no memory either. A reading is a list of the pools' metadata, and one read of
+//! each pool whose spec is not known, which then stays known; at rest nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -24,7 +27,7 @@ use crds::names::label;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
-use policy::claim::{ClaimKey, Phase};
+use policy::claim::{ClaimKey, Phase, Time};
 use policy::enact::named;
 use policy::pool::{Pool, Status};
 use policy::rollout::Standing;
@@ -34,7 +37,12 @@ use super::look::Selected;
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, trouble};
 use crate::api::list;
+use crate::clock::steady;
 use crate::records;
+
+/// For how long it counts that no pool has an address: less than it takes to make one and have it give, and more than it takes to
+/// come from the reading to the card.
+const FRESH: Time = 3;
 
 /// Which object, and which of its specs.
 type Version = (Option<String>, Option<i64>);
@@ -54,6 +62,10 @@ pub(super) struct Ranges {
     missing: BTreeSet<String>,
     /// How often it was read.
     reads: u64,
+    /// When it was last read, by the steady clock.
+    read_at: Option<Time>,
+    /// The report that was current when it was last thought of.
+    report: Option<String>,
 }
 
 impl Ranges {
@@ -108,15 +120,23 @@ impl Agent {
         };
         let names: BTreeSet<&str> = listed.iter().filter_map(|one| one.name.as_deref()).collect();
         self.ranges.pools.retain(|name, _| names.contains(name.as_str()));
-        if !listed.iter().all(|one| self.ranges.knows(one)) {
-            let (pools, _) = list::all(&api, &ListParams::default()).await?;
-            let known = pools.iter().map(|pool| {
-                (pool.name_any(), (version_of(&pool.metadata), records::pool::meaning(pool).ok()))
-            });
-            self.ranges.pools = known.collect();
+        let unknown =
+            listed.iter().filter(|one| !self.ranges.knows(one)).filter_map(|one| one.name.as_deref());
+        let unknown: Vec<&str> = unknown.collect();
+        for name in unknown {
+            match list::one(&api, name).await? {
+                Some(pool) => {
+                    let known = (version_of(&pool.metadata), records::pool::meaning(&pool).ok());
+                    self.ranges.pools.insert(name.to_owned(), known);
+                }
+                None => {
+                    self.ranges.pools.remove(name);
+                }
+            }
         }
         self.ranges.read_for = of;
         self.ranges.reads += 1;
+        self.ranges.read_at = Some(steady());
         self.ranges.again &= !is_reported;
         Ok(())
     }
@@ -124,6 +144,14 @@ impl Agent {
     /// Is there a sign that pools came or went?
     fn wonder(&mut self, selected: &[Selected]) {
         let state = self.objects.state.get(self.name.as_str());
+        let report = state.as_ref().and_then(|state| Some(state.status.as_ref()?.stamp.clone()));
+        if report != self.ranges.report {
+            self.ranges.report = report;
+            self.ranges.again |= selected.iter().any(|one| {
+                let claims = self.literals(one);
+                one.read.literals.keys().any(|ip| !claims.iter().any(|claim| claim.ip == *ip))
+            });
+        }
         let asked = state.filter(|state| self.asks_for_report(state));
         let asked = asked.and_then(|state| state.labels().get(label::FORCE_STATE_REFRESH).cloned());
         if asked.is_some() && asked != self.ranges.asked {
@@ -132,17 +160,29 @@ impl Agent {
         }
         let claims = selected.iter().filter_map(Selected::status).flat_map(|status| status.ippool.values());
         let refused = claims.flat_map(|claims| &claims.refused);
-        let missing = refused.filter(|(capture, refusal)| {
-            refusal.reason == RefusalReason::NoSuchPool && literal_of(capture).is_some()
-        });
+        let missing = refused.filter(|(_, refusal)| refusal.reason == RefusalReason::NoSuchPool);
         let missing: BTreeSet<String> = missing.map(|(_, refusal)| refusal.id.clone()).collect();
-        self.ranges.again |= !missing.is_subset(&self.ranges.missing);
+        self.ranges.again |= missing != self.ranges.missing;
         self.ranges.missing = missing;
     }
 
     /// Were the pools read since this policy came to be as it is?
     pub(super) fn knows_ranges(&self, one: &Selected) -> bool {
         one.read.literals.is_empty() || self.ranges.read_for.contains(&version_of(&one.object.metadata))
+    }
+
+    /// May the policy be applied by what is known of pools? Not with an address that is on no card yet and that no pool had, when
+    /// that was long ago: it is read again first.
+    pub(super) fn may_be_applied(&mut self, one: &Selected) -> bool {
+        let claimed: BTreeSet<IpAddr> = self.literals(one).iter().map(|claim| claim.ip).collect();
+        let there = |ip: &IpAddr| self.addresses().any(|address| address.ip == *ip);
+        let is_unclaimed = one.read.literals.keys().any(|ip| !claimed.contains(ip) && !there(ip));
+        let is_fresh = self.ranges.read_at.is_some_and(|at| steady() < at + FRESH);
+        if is_unclaimed && !is_fresh {
+            self.ranges.read_for.remove(&version_of(&one.object.metadata));
+            return false;
+        }
+        true
     }
 
     /// A policy was applied: which pools there are is read once more if it put an address on a card that none has.
@@ -159,7 +199,7 @@ impl Agent {
             let ip = *ip;
             let capture = literal_capture(ip);
             let covering =
-                self.ranges.covering(ip).filter(|pool| !gives_nobody(pool, ip) || !self.had(one, ip));
+                self.ranges.covering(ip).filter(|pool| !gives_nobody(pool, ip) || !self.was_used(one, ip));
             let mut pools: BTreeSet<&str> = covering.map(Pool::name).collect();
             pools.extend(
                 self.held_literals(one)
@@ -194,16 +234,21 @@ impl Agent {
         held.map(|(key, _)| key).filter(|key| literal_of(key.capture.as_str()).is_some())
     }
 
-    /// Is this address of the policy's in use here, from before it was claimed? By the journal, or where that was lost by what
-    /// the enactment says.
+    /// Is this address of the policy's in use here, from before it was claimed?
     pub(super) fn had(&self, one: &Selected, ip: IpAddr) -> bool {
+        self.was_used(one, ip) && self.addresses().any(|address| address.ip == ip)
+    }
+
+    /// Did the policy bring it about here, whether it is on a card just now or not? By the journal, or where that was lost by what
+    /// the enactment says.
+    fn was_used(&self, one: &Selected, ip: IpAddr) -> bool {
         let said = one.status().filter(|status| {
             status.policy_uid == one.object.uid()
                 && records::standing::read(&status.conditions) == Standing::Available
         });
         let said = said.and_then(|status| status.desired_state.as_ref());
         let is_said = said.is_some_and(|state| named(state).any(|(other, _)| other == ip));
-        (is_said || self.was_brought(one, ip)) && self.addresses().any(|address| address.ip == ip)
+        is_said || self.was_brought(one, ip)
     }
 
     /// Does the last good state of the policy have it?

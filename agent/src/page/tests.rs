@@ -157,6 +157,8 @@ async fn slices_are_told_with_their_owners() {
     let told = was("10.20.0.33").await;
     assert_eq!(told["slice"]["node"], "node02");
     let slices: Api<NodeIPSlice> = Api::all(look.api.client());
+    let confirmed = json!({"metadata": {"annotations": {"nmstate.io/confirm-release": "1"}}});
+    slices.patch("sliced.10.20.0.32", &PatchParams::default(), &Patch::Merge(confirmed)).await.unwrap();
     slices.delete("sliced.10.20.0.32", &kube::api::DeleteParams::default()).await.unwrap();
     while look.get(near).await["slices"]["count"] != 1 {}
     let told = was("10.20.0.33").await;

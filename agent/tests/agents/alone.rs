@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::field::{self, Field};
 use crate::on::On;
+use crate::rollout;
 
 const RANGE: &str = "10.10.10.0/24";
 
@@ -30,6 +31,7 @@ pub(crate) async fn r22_r23_hosts_without_a_controller_serve_themselves(on: On) 
     for i in 1..=8 {
         hosts.push(field.host(&format!("node{i:02}"), 1).await);
     }
+    let followed = rollout::follow(field.client(), hosts.len()).await;
     field.policy("one", field::one_address("traffic-1")).await;
     let mut given = BTreeSet::new();
     for host in &hosts {
@@ -39,12 +41,11 @@ pub(crate) async fn r22_r23_hosts_without_a_controller_serve_themselves(on: On) 
         assert_eq!(host.addresses("eth0"), [format!("{ip}/24")]);
         assert!(given.insert(ip), "given twice");
     }
-    // What a policy comes to is a leader's to say; hosts give back their slots.
-    field
-        .until_policy("one", "without slots", |policy| {
-            policy["status"]["unavailableNodes"].as_object().is_none_or(|slots| slots.is_empty())
-        })
-        .await;
+    // What a policy comes to is a leader's to say; hosts take their slots, half of them at a time, and give them back.
+    let seen =
+        tokio::time::timeout(rollout::PATIENCE, followed).await.expect("all is given back").expect("a count");
+    assert!((1..=4).contains(&seen.most_slots), "{} slots at once", seen.most_slots);
+    assert!((1..=4).contains(&seen.most_hosts), "{} hosts at once", seen.most_hosts);
     let pool = field.until_pool("traffic-1", "with eight", |pool| pool["status"]["allocated"] == 8).await;
     let held: BTreeSet<String> =
         pool["status"]["allocations"].as_object().expect("entries").keys().cloned().collect();

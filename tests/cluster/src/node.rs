@@ -180,7 +180,7 @@ impl Cluster {
              mkdir -p /run/berth-image /etc/systemd/system\n\
              {ctr} images mount {image} /run/berth-image\n\
              install -m 755 /run/berth-image/berth /usr/local/bin/berth\n\
-             {ctr} images unmount /run/berth-image\n\
+             {ctr} images unmount --rm /run/berth-image\n\
              /usr/local/bin/berth boot --print-unit >{unit}\n"
         );
         run(self.on(node, "sh").args(["-c", &lines]));

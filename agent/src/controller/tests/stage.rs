@@ -95,15 +95,27 @@ impl Stage {
             .await;
     }
 
+    /// A policy's status, as somebody else writes it.
+    pub(super) async fn says(&self, policy: &str, status: &Value) {
+        let patch = Patch::Merge(json!({"status": status}));
+        let api = self.api::<NodeNetworkConfigurationPolicy>();
+        api.patch_status(policy, &PatchParams::default(), &patch).await.unwrap();
+    }
+
     /// A Node that is Ready, with an agent that reports.
     pub(super) async fn host(&self, name: &str) {
+        self.handled(name).await;
+        self.reports(name).await;
+    }
+
+    /// A Node that is Ready, with a report that no agent of ours wrote.
+    pub(super) async fn handled(&self, name: &str) {
         let node: Node = self.create(json!({"metadata": {"name": name}})).await;
         let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
         self.api::<Node>().patch_status(name, &PatchParams::default(), &Patch::Merge(ready)).await.unwrap();
         let uid = node.uid().unwrap();
         let metadata = records::state::metadata(&name.into(), &uid.as_str().into());
         self.create::<NodeNetworkState>(json!({"metadata": metadata})).await;
-        self.reports(name).await;
     }
 
     async fn reports(&self, name: &str) {

@@ -17,8 +17,8 @@ const ROLES: [&str; 3] = [
     "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/berth-",
 ];
 
-/// It reads, and writes nothing: neither what an agent's token may, nor what it might if RBAC let it do everything, slices
-/// among that, to which no right is given yet. What there is, is there afterwards as it was.
+/// It reads, and writes nothing: neither what an agent's token may, nor what it might if RBAC let it do everything. What there
+/// is, is there afterwards as it was.
 #[test]
 fn a_token_without_a_node_writes_nothing() {
     let ground = Ground::real();
@@ -79,7 +79,8 @@ fn with_a_right() -> Vec<Attempt> {
     let conditions = || json!([{"op": "add", "path": "/status", "value": {"conditions": []}}]);
     let free = json!([{"op": "add", "path": "/metadata/finalizers", "value": []}]);
     let count = json!([{"op": "add", "path": "/count", "value": 2}]);
-    let (there, state_there) = ("node02.unbound", "unbound");
+    let sequence = json!([{"op": "add", "path": "/status", "value": {"sequence": 1}}]);
+    let (there, state_there, slice_there) = ("node02.unbound", "unbound", "unbound.10.0.0.0");
     vec![
         (Method::POST, ENACTMENTS.to_owned(), PLAIN, enactment("node02.web")),
         (Method::PATCH, at(ENACTMENTS, there), JSON_PATCH, free),
@@ -92,22 +93,23 @@ fn with_a_right() -> Vec<Attempt> {
         (Method::PATCH, at(EVENTS, "unbound"), JSON_PATCH, count),
         (Method::PATCH, status(POOLS, "unbound"), JSON_PATCH, conditions()),
         (Method::PATCH, status(POLICIES, "unbound"), JSON_PATCH, conditions()),
+        (Method::POST, SLICES.to_owned(), PLAIN, slice("10.0.0.16")),
+        (Method::PATCH, at(SLICES, slice_there), JSON_PATCH, kept()),
+        (Method::PATCH, status(SLICES, slice_there), JSON_PATCH, sequence),
+        (Method::DELETE, at(SLICES, slice_there), PLAIN, Value::Null),
     ]
+}
+
+fn kept() -> Value {
+    json!([{"op": "add", "path": "/metadata/finalizers", "value": ["nmstate.io/addresses"]}])
 }
 
 /// What it doesn't.
 fn without_one() -> Vec<Attempt> {
     const PLAIN: &str = "application/json";
-    let sequence = json!([{"op": "add", "path": "/status", "value": {"sequence": 1}}]);
-    let keep = || json!([{"op": "add", "path": "/metadata/finalizers", "value": ["nmstate.io/addresses"]}]);
-    let there = "unbound.10.0.0.0";
     vec![
-        (Method::POST, SLICES.to_owned(), PLAIN, slice("10.0.0.16")),
-        (Method::PATCH, at(SLICES, there), JSON_PATCH, keep()),
-        (Method::PATCH, status(SLICES, there), JSON_PATCH, sequence),
-        (Method::DELETE, at(SLICES, there), PLAIN, Value::Null),
         (Method::POST, POOLS.to_owned(), PLAIN, pool("another")),
-        (Method::PATCH, at(POOLS, "unbound"), JSON_PATCH, keep()),
+        (Method::PATCH, at(POOLS, "unbound"), JSON_PATCH, kept()),
         (Method::DELETE, at(POOLS, "unbound"), PLAIN, Value::Null),
         (Method::POST, POLICIES.to_owned(), PLAIN, policy("another")),
         (Method::DELETE, at(POLICIES, "unbound"), PLAIN, Value::Null),
