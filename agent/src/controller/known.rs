@@ -145,10 +145,12 @@ impl Known {
         if stamp(before.as_ref()) != stamp(index.states.get(&name)) {
             index.asked.remove(&name);
         }
-        let appeared = before.is_some() != index.states.contains_key(&name);
+        // Whether it reports, and whether by an agent of ours, which signs what it writes.
+        let whose = |state: Option<&HostState>| state.map(|state| !state.stamp.as_str().is_empty());
+        let is_news = whose(before.as_ref()) != whose(index.states.get(&name));
         let mut work = Work { pools: index.restless(), ..Work::default() };
         // A host that reports has an agent: it counts among its policies' nodes.
-        if appeared {
+        if is_news {
             work.policies = index.policies.keys().cloned().collect();
         }
         self.due(index, work);
