@@ -147,10 +147,7 @@ impl Agent {
         let report = state.as_ref().and_then(|state| Some(state.status.as_ref()?.stamp.clone()));
         if report != self.ranges.report {
             self.ranges.report = report;
-            self.ranges.again |= selected.iter().any(|one| {
-                let claims = self.literals(one);
-                one.read.literals.keys().any(|ip| !claims.iter().any(|claim| claim.ip == *ip))
-            });
+            self.ranges.again |= selected.iter().any(|one| !self.unclaimed(one).is_empty());
         }
         let asked = state.filter(|state| self.asks_for_report(state));
         let asked = asked.and_then(|state| state.labels().get(label::FORCE_STATE_REFRESH).cloned());
@@ -174,9 +171,8 @@ impl Agent {
     /// May the policy be applied by what is known of pools? Not with an address that is on no card yet and that no pool had, when
     /// that was long ago: it is read again first.
     pub(super) fn may_be_applied(&mut self, one: &Selected) -> bool {
-        let claimed: BTreeSet<IpAddr> = self.literals(one).iter().map(|claim| claim.ip).collect();
         let there = |ip: &IpAddr| self.addresses().any(|address| address.ip == *ip);
-        let is_unclaimed = one.read.literals.keys().any(|ip| !claimed.contains(ip) && !there(ip));
+        let is_unclaimed = !self.unclaimed(one).iter().all(there);
         let is_fresh = self.ranges.read_at.is_some_and(|at| steady() < at + FRESH);
         if is_unclaimed && !is_fresh {
             self.ranges.read_for.remove(&version_of(&one.object.metadata));
@@ -187,8 +183,14 @@ impl Agent {
 
     /// A policy was applied: which pools there are is read once more if it put an address on a card that none has.
     pub(super) fn applied_literals(&mut self, one: &Selected) {
-        let has_claim = |ip: &IpAddr| self.literals(one).iter().any(|claim| claim.ip == *ip);
-        self.ranges.again |= !one.read.literals.keys().all(has_claim);
+        self.ranges.again |= !self.unclaimed(one).is_empty();
+    }
+
+    /// The addresses that a policy names and that need no claim, as far as is known.
+    fn unclaimed(&self, one: &Selected) -> BTreeSet<IpAddr> {
+        let claims = self.literals(one);
+        let is_claimed = |ip: &IpAddr| claims.iter().any(|claim| claim.ip == *ip);
+        one.read.literals.keys().copied().filter(|ip| !is_claimed(ip)).collect()
     }
 
     /// The claims that a policy's literal addresses need: on each pool that has the address; and what is held of a pool that is
