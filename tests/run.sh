@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds and runs every test, in two lanes side by side: the agents' suite, which mostly waits (for Leases, quarantines, API
-# servers that start), so many of its tests at a time; and all others, which mostly compute. What the first lane said is shown
-# when the second is through. Fails if any test does, and runs the others all the same.
+# Builds and runs every test, in three lanes side by side: the agents' suite, which mostly waits (for Leases, quarantines, API
+# servers that start), so many of its tests at a time; the kernel's, most of whose time is an emulated guest; and all others.
+# What the first two said is shown when the third is through, and what failed in any of them is named once more at the end.
+# Fails if any test does, and runs the others all the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,28 +11,48 @@ readonly AGENTS_AT_ONCE=4
 # Of the others: those that look at kernels wait, too, for carriers and for addresses that are to be checked first.
 readonly OTHERS_AT_ONCE=4
 
-readonly all=("${CARGO:-cargo}" test --workspace --locked)
+readonly all=("${CARGO:-cargo}" test --workspace --locked --no-fail-fast)
 # As `cargo test --no-run` names them: 'Executable tests/house.rs (…)', 'Executable tests/agents/main.rs (…)'.
 names() {
     sed -n "s#^ *Executable tests/\([a-z_]*\)\(\.rs\|/main\.rs\) .*#\1#p" | sort -u
 }
 
-log=$(mktemp)
-# Cut short, nothing goes on: cargo, its tests and their API servers are one group.
-trap '[ -z "${agents:-}" ] || kill -- "-$agents" 2>/dev/null; rm -f "$log"' EXIT
-"${all[@]}" --no-run 2>&1 | tee "$log"
-mapfile -t others < <(names <"$log" | grep -vx agents)
+logs=$(mktemp -d)
+lanes=()
+# Cut short, nothing goes on: cargo, its tests and their API servers are one group for each lane.
+trap 'for lane in "${lanes[@]}"; do kill -- "-$lane" 2>/dev/null || true; done; rm -rf "$logs"' EXIT
+
+# Runs the tests of the binary $1, $2 at a time, beside the rest.
+lane() {
+    set -m
+    "${all[@]}" --test "$1" -- --test-threads "$2" >"$logs/$1" 2>&1 &
+    lanes+=($!)
+    set +m
+}
+
+# Waits for the lane $2 of the binary $1, and shows what it said.
+shown() {
+    local result=0
+    wait "$2" || result=1
+    printf '\n== %s, beside all that ==\n' "$1"
+    cat "$logs/$1"
+    return "$result"
+}
+
+"${all[@]}" --no-run 2>&1 | tee "$logs/build"
+mapfile -t others < <(names <"$logs/build" | grep -vx -e agents -e kernel)
 [ "${#others[@]}" -gt 10 ] || { echo "tests/run.sh: what cargo says of its tests can't be read" >&2; exit 1; }
 
 failed=0
-set -m
-"${all[@]}" --no-fail-fast --test agents -- --test-threads "$AGENTS_AT_ONCE" >"$log" 2>&1 &
-agents=$!
-set +m
-"${all[@]}" --no-fail-fast --lib --bins "${others[@]/#/--test=}" -- --test-threads "$OTHERS_AT_ONCE" || failed=1
-"${all[@]}" --doc || failed=1
-printf '\n== the agents, beside all that ==\n'
-wait "$agents" || failed=1
-unset agents
-cat "$log"
+lane agents "$AGENTS_AT_ONCE"
+lane kernel "$OTHERS_AT_ONCE"
+"${all[@]}" --lib --bins "${others[@]/#/--test=}" -- --test-threads "$OTHERS_AT_ONCE" 2>&1 | tee "$logs/others" || failed=1
+"${all[@]}" --doc 2>&1 | tee "$logs/docs" || failed=1
+shown kernel "${lanes[1]}" || failed=1
+shown agents "${lanes[0]}" || failed=1
+lanes=()
+
+printf '\n== all of it ==\n'
+grep -hE '^test result: ' "$logs"/* | awk '{ passed += $4; failed += $6 } END { printf "%d passed, %d failed\n", passed, failed }'
+sed -n 's/^test \(.*\) \.\.\. FAILED$/FAILED \1/p' "$logs"/*
 exit "$failed"
