@@ -106,13 +106,18 @@ fn is_swept(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists)
 }
 
-/// The namespace's name for whoever changes it.
+/// The namespace's name for whoever changes it. A program that is just being started by who had it has it until it runs, so one
+/// look is not enough.
 fn named() -> Result<Option<Name>, CheckpointError> {
-    match name::take(CHANGING).map_err(|source| CheckpointError::Name { source })? {
-        Ok(name) => Ok(Some(name)),
-        Err(Holder::Process(holder)) => Err(CheckpointError::Elsewhere { holder }),
-        Err(Holder::Stranger { .. }) => Ok(None),
+    for tried in 1.. {
+        match name::take(CHANGING).map_err(|source| CheckpointError::Name { source })? {
+            Ok(name) => return Ok(Some(name)),
+            Err(Holder::Process(_)) if tried < LOCK_TRIES => std::thread::sleep(LOCK_STEP),
+            Err(Holder::Process(holder)) => return Err(CheckpointError::Elsewhere { holder }),
+            Err(Holder::Stranger { .. }) => break,
+        }
     }
+    Ok(None)
 }
 
 /// Why one says nothing about this namespace, if so.

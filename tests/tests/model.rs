@@ -12,7 +12,11 @@ use berth_tests::model::{Bounds, Breach, Config, Fault, Likeness, Report, check,
 /// Pairs that take too long for CI with an old copy in them: so many states are visited here, and all of them
 /// in `make soak`. Without the old copy these, too, are visited whole.
 const LONG_STATES: usize = 50_000;
-const LONG: [[Fault; 2]; 6] = [
+const LONG: [[Fault; 2]; 10] = [
+    [Fault::NodeDeleted, Fault::PolicyDeleted],
+    [Fault::NodeDeleted, Fault::NodeDeleted],
+    [Fault::NodeDeleted, Fault::PoolDeleted],
+    [Fault::PoolDeleted, Fault::StoreRestored],
     [Fault::NodeDeleted, Fault::StoreRestored],
     [Fault::PolicyDeleted, Fault::StoreRestored],
     [Fault::NodeDeleted, Fault::HostReinstalled],

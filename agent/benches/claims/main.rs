@@ -62,7 +62,7 @@ async fn measure(cluster: &'static Cluster, crowds: &[usize]) -> Result<()> {
     let mut crowd = Crowd::new(cluster, counted.clone());
     println!("{}", head());
     for &many in crowds {
-        let limit = Measured::of(&server, &counted, || plain::creates(cluster, many)).await?;
+        let limit = Measured::of(&server, &counted, || plain::creates(cluster, &counted, many)).await?;
         limit.print(many, "e: so many objects, created", None);
         let alone = Measured::of(&server, &counted, || plain::one_by_one(cluster, &counted, many)).await?;
         alone.print(many, "d: one after the other", Some(&limit));

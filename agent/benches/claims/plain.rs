@@ -20,13 +20,13 @@ use crate::crowd::{Grants, make_pool};
 use crate::progress;
 
 /// So many small objects, by as many clients at once.
-pub(crate) async fn creates(cluster: &Cluster, many: usize) -> Result<Grants> {
+pub(crate) async fn creates(cluster: &Cluster, counted: &Counted, many: usize) -> Result<Grants> {
     let start = Arc::new(Barrier::new(many));
     let one = |number: usize| {
-        let (client, start) = (cluster.client(), start.clone());
+        let (client, counted, start) = (cluster.client(), counted.clone(), start.clone());
         async move {
-            let api: Api<ConfigMap> = Api::namespaced(client, "default");
-            connect(&api).await?;
+            connect(&Api::<ConfigMap>::namespaced(client.clone(), "default")).await?;
+            let api: Api<ConfigMap> = Api::namespaced(counted.client(client), "default");
             let object =
                 json!({"metadata": {"name": format!("small-{number}"), "labels": {"bench": "claims"}}});
             let object = serde_json::from_value(object)?;

@@ -16,6 +16,7 @@
 
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -37,10 +38,11 @@ use kube::{Client, Config};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, Sleep};
 use tower::retry::RetryLayer;
-use tower::util::option_layer;
+use tower::util::{Either, option_layer};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::rights::{Noting, Rights};
+use token::Bearer;
 
 /// How long an answer may take to begin, and its parts to follow: what takes longer is as good as away, and every write is
 /// guarded, so asking again does no harm. Watches begin as fast as everything else, and then last.
@@ -65,7 +67,10 @@ pub fn client(config: Config, rights: Arc<Rights>) -> Result<Client, kube::Error
     let tls = config.rustls_https_connector_with_connector(connector(&config))?;
     let http: legacy::Client<_, Body> = legacy::Builder::new(TokioExecutor::new()).build(tls);
     let http = config.extra_headers_layer()?.layer(http.map_err(BoxError::from));
-    let authorized = option_layer(config.auth_layer()?).layer(http);
+    let authorized = match token::file_of(&config.auth_info) {
+        Some(file) => Either::Left(Bearer::new(http, &file)),
+        None => Either::Right(option_layer(config.auth_layer()?).layer(http)),
+    };
     let retries = config.default_retry.then(|| RetryLayer::new(RetryPolicy::server_retry()));
     let service = config.base_uri_layer().layer(option_layer(retries).layer(authorized));
     let noting = Noting::new(Patient(service.map_err(BoxError::from)), rights);

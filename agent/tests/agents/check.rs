@@ -117,20 +117,36 @@ fn of_pool(world: &World, pool: &str) -> Vec<String> {
     };
     let mut all: Vec<String> = entries.iter().filter_map(wrong).collect();
     let object = &world.pools[pool];
-    let (status, range) = (&object["status"], &object["spec"]["range"]);
+    let status = &object["status"];
     // In a range of both families a claim has an address of each.
     let claims: BTreeSet<&str> = entries.values().filter_map(|entry| entry["request"].as_str()).collect();
     if status["allocated"].as_u64() != Some(claims.len() as u64) {
         all.push(format!("{pool}: allocated is not the number of its claims: {}", status["allocated"]));
     }
-    // Slices have none.
-    let is_sliced = !range["perNodeHostBits"].is_null();
-    let is_ipv4 = range["cidr"].as_str().is_some_and(|cidr| cidr.contains('.'));
-    let offsets = status["allocated-offsets"].as_array();
-    if offsets.map_or(if is_ipv4 && !is_sliced { 0 } else { entries.len() }, Vec::len) != entries.len() {
-        all.push(format!("{pool}: its offsets are not those of its entries: {offsets:?}"));
-    }
+    let meaning = PoolSpec::from_manifest(object).ok().and_then(|spec| Pool::new(&spec).ok());
+    all.extend(
+        meaning
+            .and_then(|meaning| of_offsets(status, &meaning, &entries))
+            .map(|why| format!("{pool}: {why}")),
+    );
     all
+}
+
+/// R9, R10: what a pool of one range says twice, it says the same. Slices have no offsets, nor have pools of several ranges.
+fn of_offsets(status: &Value, pool: &Pool, entries: &BTreeMap<String, Value>) -> Option<String> {
+    let (listed, count) = (&status["allocated-offsets"], |field: &str| status[field].as_u64());
+    if !pool.lists_offsets() {
+        return (!listed.is_null()).then(|| format!("it has no offsets to list: {listed}"));
+    }
+    let offset = |ip: &String| pool.offset_of(ip.parse().expect("an address"));
+    let held: BTreeSet<u128> = entries.keys().filter_map(offset).collect();
+    if *listed != json!(held) {
+        return Some(format!("its offsets are not those of its entries, {held:?}: {listed}"));
+    }
+    // Excluded ones may be held, and are then not of its capacity.
+    let (all, left) = (count("capacity")?, count("available")?);
+    (left > all || left + (held.len() as u64) < all)
+        .then(|| format!("of {all} addresses {} are held and {left} left", held.len()))
 }
 
 fn of_entry(world: &World, pool: &str, ip: &str, entry: &Value) -> Option<String> {

@@ -8,8 +8,7 @@ mod clean;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 pub(crate) use api_tests::cluster::{AGENT, CONTROLLER, Cluster, NAMESPACE, Way};
-use api_tests::control_plane::{Kinds, Options};
-use serde_json::Value;
+use api_tests::control_plane::Options;
 
 /// As many tests as run at once (tests/run.sh); each takes 400 MiB.
 const SIDE_BY_SIDE: usize = 4;
@@ -25,16 +24,9 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Its API server writes down what this policy selects. Not from inside a runtime: it blocks.
-    pub(crate) fn audited(policy: Value) -> Self {
-        let options = Options { audit: Some(policy), ..Options::default() };
-        Self { cluster: Box::leak(Box::new(Cluster::start(&options))) }
-    }
-
-    /// Nothing of ours is there yet. Not from inside a runtime: it blocks.
-    pub(crate) fn bare() -> Self {
-        let options = Options { kinds: Kinds::None, ..Options::default() };
-        Self { cluster: Box::leak(Box::new(Cluster::start(&options))) }
+    /// Not from inside a runtime: it blocks.
+    pub(crate) fn start(options: &Options) -> Self {
+        Self { cluster: Box::leak(Box::new(Cluster::start(options))) }
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) use host::{Gateway, Host};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Field {
-    on: On,
+    pub(crate) on: On,
     /// The administrator's.
     client: Client,
     /// The controller's.

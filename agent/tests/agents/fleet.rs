@@ -202,6 +202,19 @@ impl Fleet {
         }
     }
 
+    /// The agent that is the first to die at its fault point. It is not started again.
+    pub(crate) async fn first_to_die(&mut self) -> String {
+        let begun = Instant::now();
+        loop {
+            let dead = self.agents.iter_mut().find_map(|(name, one)| one.ended().map(|_| name.clone()));
+            if let Some(dead) = dead {
+                return dead;
+            }
+            assert!(begun.elapsed() < PATIENCE, "nobody dies");
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Which of these controllers has the Lease.
     pub(crate) async fn leader<'a>(&self, of: &[&'a str]) -> &'a str {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), self.on.namespace());

@@ -9,8 +9,6 @@ mod wire;
 use std::time::{Duration, Instant};
 
 use crds::{NodeIPPool, NodeNetworkConfigurationPolicy};
-use k8s_openapi::api::core::v1::Node;
-use kube::api::Api;
 
 use crate::cluster::Way;
 use crate::crowd::{HOSTS, available, gather, policy, served};
@@ -22,7 +20,7 @@ use wire::Wire;
 
 pub(crate) use rights::a_right_that_is_lacking_is_named;
 
-/// So long after it is over all are served, on a machine that does nothing else.
+/// So long after it is over all are served.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A controller that reaches the API server directly.
@@ -56,8 +54,7 @@ async fn recovers(fleet: &mut Fleet, started: Duration) {
     fleet.until("served", |world| available(world) == HOSTS).await;
     let took = begun.elapsed();
     println!("all served {took:?} after it was over; the hosts had started in {started:?}");
-    // How busy the machine is shows in how long the hosts took to start.
-    assert!(took < MINUTE + started, "{took:?} after it was over");
+    assert!(took < MINUTE, "{took:?} after it was over; the hosts had started in {started:?}");
     served(fleet).await;
 }
 
@@ -78,9 +75,9 @@ pub(crate) async fn etcd_is_paused(on: On) {
     let way = fleet.way.clone();
     let started = gather(&mut fleet, &[way]).await;
     under_way(&fleet).await;
-    fleet.real().plane.pause_etcd().expect("paused");
+    fleet.on.real().plane.pause_etcd().expect("paused");
     tokio::time::sleep(Duration::from_secs(20)).await;
-    fleet.real().plane.resume_etcd().expect("resumed");
+    fleet.on.real().plane.resume_etcd().expect("resumed");
     recovers(&mut fleet, started).await;
 }
 
@@ -108,7 +105,7 @@ pub(crate) async fn hosts_are_cut_off(on: On) {
 /// R22, R67: watches end again and again, and nobody remembers what happened since.
 pub(crate) async fn watches_miss_events(on: On) {
     let mut fleet = Fleet::new(on).await;
-    let front = Front::new(fleet.real()).await;
+    let front = Front::new(fleet.on.real()).await;
     fleet.way = front.way();
     fleet.controller("controller", None).await;
     front.is(Amiss::Forgetful);
@@ -122,7 +119,7 @@ pub(crate) async fn watches_miss_events(on: On) {
 /// R22, R67: the API server has more to do than it can, and says so to two of three.
 pub(crate) async fn the_api_server_is_busy(on: On) {
     let mut fleet = Fleet::new(on).await;
-    let front = Front::new(fleet.real()).await;
+    let front = Front::new(fleet.on.real()).await;
     fleet.way = front.way();
     fleet.controller("controller", None).await;
     let started = gather(&mut fleet, &[front.way()]).await;
@@ -137,30 +134,40 @@ pub(crate) async fn the_api_server_is_busy(on: On) {
     recovers(&mut fleet, started).await;
 }
 
-/// R22, R67: tokens run out before anybody asks, and new ones come late. Kubelets write them into the same file.
+/// How long tokens last that run out: the hosts have started by then, and some have been given an address.
+const SHORT: Duration = Duration::from_secs(40);
+/// For so long an API server takes a token that it knows, whatever has become of it.
+const REMEMBERED: Duration = Duration::from_secs(10);
+
+/// R22, R67: the tokens of all run out, the controller's too, and new ones come late. Meanwhile nothing can be written, so that
+/// nobody is through before. Kubelets write them into the same file.
 pub(crate) async fn tokens_expire(on: On) {
-    let mut fleet = led(on).await;
-    fleet.lasts = Some(Duration::from_secs(25));
+    let mut fleet = Fleet::new(on).await;
+    fleet.lasts = Some(SHORT);
+    fleet.controller("controller", None).await;
     let way = fleet.way.clone();
     let started = gather(&mut fleet, &[way]).await;
+    let last_given = Instant::now();
     let hosts: Vec<String> = fleet.machines.keys().cloned().collect();
-    // The last that was given is the last to run out.
-    let last = fleet.real().client_of(&fleet.token(&hosts[HOSTS - 1]));
+    under_way(&fleet).await;
+    fleet.on.real().plane.pause_etcd().expect("paused");
+    tokio::time::sleep((SHORT + REMEMBERED).saturating_sub(last_given.elapsed())).await;
+    fleet.on.real().plane.resume_etcd().expect("resumed");
     let begun = Instant::now();
-    while Api::<Node>::all(last.clone()).get(&hosts[0]).await.is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "it never runs out");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    fleet.policy("one", policy()).await;
-    let begun = Instant::now();
-    while !hosts.iter().all(|host| fleet.log(host).contains("Unauthorized")) {
-        assert!(begun.elapsed() < PATIENCE, "some are still let in");
+    let let_in = |fleet: &Fleet| {
+        let mut all = hosts.iter().map(String::as_str).chain(["controller"]);
+        all.find(|name| !fleet.log(name).contains("Unauthorized")).map(str::to_owned)
+    };
+    while let Some(name) = let_in(&fleet) {
+        assert!(begun.elapsed() < PATIENCE, "{name} is still let in");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     fleet.lasts = None;
     for host in &hosts {
         fleet.enlist(host).await;
     }
+    let token = fleet.on.real().controller_token().await;
+    fleet.give_token("controller", &token);
     recovers(&mut fleet, started).await;
 }
 
@@ -168,7 +175,7 @@ pub(crate) async fn tokens_expire(on: On) {
 pub(crate) async fn r23_there_are_two_api_servers(on: On) {
     let mut fleet = led(on).await;
     let first = fleet.way.clone();
-    let (config, certificate) = fleet.real().plane.second_api_server().await.expect("a second");
+    let (config, certificate) = fleet.on.real().plane.second_api_server().await.expect("a second");
     let second = Way {
         server: config.cluster_url.to_string(),
         certificate: Some(certificate.into()),
@@ -180,5 +187,5 @@ pub(crate) async fn r23_there_are_two_api_servers(on: On) {
     recovers(&mut fleet, started).await;
     // While the hosts still run: their ends are not this test's subject.
     fleet.stop_all();
-    fleet.real().plane.stop_second_api_server().expect("stopped");
+    fleet.on.real().plane.stop_second_api_server().expect("stopped");
 }

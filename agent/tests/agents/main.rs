@@ -29,6 +29,7 @@ mod nodes;
 mod on;
 mod probes;
 mod ranges;
+mod readiness;
 mod report;
 mod resets;
 mod restart;
@@ -38,6 +39,7 @@ mod slices;
 mod story;
 mod told;
 mod upgrade;
+mod waits;
 mod whole;
 mod world;
 
@@ -85,6 +87,10 @@ suite! {
             hosts_are_cut_off
             the_api_server_is_busy
             tokens_expire;
+        readiness:
+            a_change_that_loses_the_nodes_readiness_is_undone;
+        waits:
+            kubectl_waits_for_how_it_ends;
     }
     both {
         alone:
@@ -150,6 +156,7 @@ suite! {
             a_change_that_loses_the_gateway_is_undone
             a_probe_that_there_is_not_is_named_and_nothing_is_touched
             a_change_that_loses_the_api_is_undone
+            a_change_that_loses_dns_is_undone
             the_api_is_asked_from_the_agents_own_network;
         ranges:
             r19_the_prefix_length_is_the_ranges
@@ -212,6 +219,7 @@ suite! {
         whole:
             r27_r111_the_api_is_away_for_a_while
             a_policy_is_changed_under_way
+            a_host_that_dies_at_work_keeps_nobody_from_it
             a_second_agent_for_one_host_ends_at_once
             a_policy_is_edited_while_hosts_wait_for_a_slot
             an_agent_is_told_to_stop_under_way;

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use serde_json::Value;
+use api_tests::control_plane::Options;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cluster::{Cluster, Own, Turn};
@@ -23,6 +23,14 @@ impl On {
             Self::Real(_) => crate::cluster::NAMESPACE,
         }
     }
+
+    /// The real API server, of tests that are about it.
+    pub(crate) fn real(self) -> &'static Cluster {
+        match self {
+            Self::Real(real) => real,
+            Self::Embedded => panic!("this test is of a real API server"),
+        }
+    }
 }
 
 pub(crate) fn embedded<F: Future<Output = ()>>(test: impl FnOnce(On) -> F) {
@@ -34,15 +42,9 @@ pub(crate) fn real<F: Future<Output = ()>>(test: impl FnOnce(On) -> F) {
     runtime().block_on(test(On::Real(turn.cluster)));
 }
 
-/// On a real API server of its own, which writes down what this audit policy selects.
-pub(crate) fn audited<F: Future<Output = ()>>(policy: Value, test: impl FnOnce(&'static Cluster) -> F) {
-    let own = Own::audited(policy);
-    runtime().block_on(test(own.cluster));
-}
-
-/// On a real API server of its own, with nothing of ours.
-pub(crate) fn bare<F: Future<Output = ()>>(test: impl FnOnce(&'static Cluster) -> F) {
-    let own = Own::bare();
+/// On a real API server of its own, of this kind.
+pub(crate) fn own<F: Future<Output = ()>>(options: &Options, test: impl FnOnce(&'static Cluster) -> F) {
+    let own = Own::start(options);
     runtime().block_on(test(own.cluster));
 }
 

@@ -7,12 +7,12 @@ use crate::on::On;
 
 const GATEWAY: &str = "192.0.2.254";
 
-fn moves_away(network: &str) -> Value {
+pub(crate) fn moves_away(network: &str) -> Value {
     json!({"desiredState": {"interfaces": [{"name": "eth0", "type": "veth", "state": "up",
         "ipv4": {"enabled": true, "dhcp": false, "address": [{"ip": network, "prefix-length": 24}]}}]}})
 }
 
-fn names(own: &Value, words: &str) -> bool {
+pub(crate) fn names(own: &Value, words: &str) -> bool {
     own["status"]["conditions"].as_array().is_some_and(|all| {
         all.iter().any(|one| {
             one["status"] == "True" && one["message"].as_str().is_some_and(|text| text.contains(words))
@@ -77,6 +77,21 @@ pub(crate) async fn a_change_that_loses_the_api_is_undone(on: On) {
         })
         .await;
     host.wait_until("as it was", || host.addresses("eth0").is_empty()).await;
+    field.agree().await;
+}
+
+/// The name server can't be reached once the change is made: undone, since it could before.
+pub(crate) async fn a_change_that_loses_dns_is_undone(on: On) {
+    let field = Field::new(on).await;
+    let host = field.host("node01", 1).await;
+    let gateway = host.gateway("eth0", GATEWAY);
+    let _names = gateway.answers_names();
+    host.ip("addr add 192.0.2.1/24 dev eth0");
+    host.resolves_by(GATEWAY);
+    field.policy_with("lost", json!({"nmstate.io/probes": "dns"}), moves_away("198.51.100.5")).await;
+    let words = format!("dns worked before the change and no longer does: {GATEWAY}: ");
+    field.until_enactment(&host, "lost", "failing for DNS", |own| names(own, &words)).await;
+    host.wait_until("as it was", || host.addresses("eth0") == ["192.0.2.1/24"]).await;
     field.agree().await;
 }
 

@@ -8,6 +8,7 @@ mod given;
 mod right;
 
 use agent::controller::Settings;
+use api_tests::control_plane::{Kinds, Options};
 use api_tests::wait;
 use crds::names::annotation::RESET_POOL;
 use crds::names::label::FORCE_STATE_REFRESH;
@@ -21,12 +22,32 @@ use crate::told::{POLICY, POOL, told, told_again};
 
 #[test]
 fn what_is_given_is_what_is_used() {
-    on::audited(asked::policy(&[AGENT, CONTROLLER]), given_is_used);
+    let accounts = &[AGENT, CONTROLLER];
+    let options = Options { audit: Some(asked::policy(accounts)), ..Options::default() };
+    on::own(&options, |real| async move {
+        let leads = real.controller_token().await;
+        given_is_used(real, accounts, &leads).await;
+    });
 }
 
-async fn given_is_used(real: &'static Cluster) {
-    let _refusals = Refusals(real);
-    let leading = real.client_of(&real.controller_token().await);
+/// Of `deploy/overlays/no-controller`: an agent leads, with the account that all agents have.
+#[test]
+fn what_agents_are_given_that_lead_is_what_they_use() {
+    let accounts = &[AGENT];
+    let options = Options { audit: Some(asked::policy(accounts)), kinds: Kinds::None, ..Options::default() };
+    on::own(&options, |real| async move {
+        let overlay = concat!(env!("CARGO_MANIFEST_DIR"), "/../deploy/overlays/no-controller");
+        real.plane.run_kubectl(&["apply", "--kustomize", overlay]);
+        real.plane.run_kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+        let leads = real.agent_token(AGENT, "node01").await;
+        given_is_used(real, accounts, &leads).await;
+    });
+}
+
+/// The whole story, led by who has this token; then these accounts are looked at.
+async fn given_is_used(real: &'static Cluster, accounts: &'static [&'static str], leads: &str) {
+    let _refusals = Refusals { real, accounts };
+    let leading = real.client_of(leads);
     let ensured = json!({"metadata": {"name": "ensured"}, "spec": {"range": {"cidr": "10.10.60.0/24"}}});
     let ensured = serde_json::from_value(ensured).expect("a pool");
     let settings = Settings { ensure: [("ensured".to_owned(), ensured)].into(), ..Settings::default() };
@@ -38,7 +59,7 @@ async fn given_is_used(real: &'static Cluster) {
     let cut = json!({"cidr": "10.10.30.0/24", "perNodeHostBits": 4});
     field.pool("cut", json!({"range": cut, "quarantine": "1s"})).await;
     let mut host = field.machine("node01", 2);
-    field.make_node("node01", "True").await;
+    real.node("node01").await;
     start(&field, &mut host).await;
     field.policy("one", one_address("tiny")).await;
     field.until_standing(&host, "one", "Available").await;
@@ -61,7 +82,7 @@ async fn given_is_used(real: &'static Cluster) {
     // What was asked last stands there a moment later.
     wait::until("deploy/rbac gives what is used", || async {
         let mut wrong = Vec::new();
-        for account in [AGENT, CONTROLLER] {
+        for account in accounts {
             let given = given::to(&field.client(), account).await;
             wrong.extend(right::wrong(account, &given, &asked::by(real, account)));
         }
@@ -148,13 +169,16 @@ async fn serves_itself(field: &Field, host: &Host) {
 }
 
 /// Whoever lacks a right may never come to the end of the story: what was refused is said then, too.
-struct Refusals(&'static Cluster);
+struct Refusals {
+    real: &'static Cluster,
+    accounts: &'static [&'static str],
+}
 
 impl Drop for Refusals {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            for account in [AGENT, CONTROLLER] {
-                for right in asked::by(self.0, account).refused {
+            for account in self.accounts {
+                for right in asked::by(self.real, account).refused {
                     eprintln!("{account} was refused the right to {right}");
                 }
             }

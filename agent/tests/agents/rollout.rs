@@ -32,7 +32,7 @@ async fn says(field: &Field, policy: &str, wanted: [&str; 3]) {
     field.until_policy(policy, wanted[2], |policy| holds(policy) == [wanted]).await;
 }
 
-fn card(name: &str, fields: &Value) -> Value {
+pub(crate) fn card(name: &str, fields: &Value) -> Value {
     let mut card = json!({"name": name, "type": "veth", "state": "up"});
     for (field, value) in fields.as_object().into_iter().flatten() {
         card[field] = value.clone();
@@ -69,7 +69,7 @@ pub(crate) async fn a_policy_counts_its_nodes(on: On) {
 }
 
 /// A group's: no kernel gives it to a card.
-const REFUSED: &str = "01:00:5e:00:00:01";
+pub(crate) const REFUSED: &str = "01:00:5e:00:00:01";
 
 /// Half of three nodes is two. It can't be done there: tried again ever more slowly, then given up, and whoever waits for a
 /// slot gives up with them. What the policy, the enactments and the Events say is what kubernetes-nmstate says.

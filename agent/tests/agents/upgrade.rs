@@ -1,5 +1,6 @@
 //! A cluster that kubernetes-nmstate was on: our CRDs over its own, then controller and agent. What it left is taken over.
 
+use api_tests::control_plane::{Kinds, Options};
 use api_tests::kubernetes_nmstate::Whose::{Ours, Theirs};
 use api_tests::kubernetes_nmstate::{make, put};
 use api_tests::server::paths::{ENACTMENTS, STATES, at};
@@ -13,7 +14,7 @@ use crate::on::{self, On};
 
 #[test]
 fn what_kubernetes_nmstate_left_is_taken_over() {
-    on::bare(taken_over);
+    on::own(&Options { kinds: Kinds::None, ..Options::default() }, taken_over);
 }
 
 async fn taken_over(real: &'static Cluster) {

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crds::NodeNetworkConfigurationPolicy;
 use serde_json::{Value, json};
 
 use crate::field::{address_on, one_address};
@@ -214,5 +215,35 @@ pub(crate) async fn an_agent_is_told_to_stop_under_way(on: On) {
     fleet.agent("a", None).await;
     fleet.until_standing(&["a"], "slow", "Available").await;
     assert!(has(&fleet, "a", "fd00::1"));
+    fleet.agree().await;
+}
+
+/// One may be changed at a time; it dies in the middle, slot and all, and its Node goes: the others are changed.
+pub(crate) async fn a_host_that_dies_at_work_keeps_nobody_from_it(on: On) {
+    let mut fleet = Fleet::new(on).await;
+    fleet.controller("controller", None).await;
+    let hosts = ["a", "b", "c"];
+    for host in hosts {
+        fleet.machine(host, 1);
+        // Whoever comes first dies as soon as it has said that it begins.
+        fleet.agent(host, Some("progressing-said")).await;
+    }
+    fleet.pool("pool", pool()).await;
+    let mut policy = one_address("pool");
+    policy["maxUnavailable"] = json!(1);
+    fleet.policy("one", policy).await;
+    let dead = fleet.first_to_die().await;
+    let slots = fleet.api::<NodeNetworkConfigurationPolicy>().get("one").await.expect("the policy").status;
+    let slots: Vec<String> = slots.unwrap_or_default().unavailable_nodes.into_keys().collect();
+    assert_eq!(slots, [dead.clone()], "it has the slot");
+    let others: Vec<&str> = hosts.into_iter().filter(|host| *host != dead).collect();
+    for host in &others {
+        fleet.kill_agent(host);
+        fleet.agent(host, None).await;
+    }
+    fleet.kill_agent(&dead);
+    fleet.machines.remove(&dead);
+    fleet.delete_node(&dead).await;
+    fleet.until_standing(&others, "one", "Available").await;
     fleet.agree().await;
 }

@@ -4,6 +4,8 @@
 //! Tests of the API and of clusters use it. It must never end a process that it did not start.
 
 pub mod folder;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::fs;

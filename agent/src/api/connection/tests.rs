@@ -1,6 +1,7 @@
 use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::http::Uri;
+use hyper::http::header::AUTHORIZATION;
 use nix::sys::socket::{getsockopt, sockopt};
 
 use super::*;
@@ -64,4 +65,25 @@ async fn a_watch_may_be_silent() {
         let answer = Patient(answers).oneshot(request).await.unwrap();
         assert_eq!(answer.into_body().wait.is_some(), limited, "{path}");
     }
+}
+
+/// A token that is written anew is the next request's; where there is none, the file is named and nothing is sent.
+#[tokio::test]
+async fn the_token_is_what_its_file_says_now() {
+    let file = std::env::temp_dir().join(format!("berth-token-{}", std::process::id()));
+    let auth: kube::config::AuthInfo =
+        serde_json::from_value(serde_json::json!({"tokenFile": file})).unwrap();
+    assert_eq!(token::file_of(&auth).as_deref(), Some(file.as_path()));
+    let says = tower::service_fn(|request: Request<Body>| async move {
+        let header = request.headers().get(AUTHORIZATION).cloned();
+        Ok::<_, BoxError>(header.map(|header| header.to_str().unwrap().to_owned()))
+    });
+    let ask = || Bearer::new(says, &file).oneshot(Request::new(Body::empty()));
+    for token in ["one", "two\n"] {
+        std::fs::write(&file, token).unwrap();
+        assert_eq!(ask().await.unwrap(), Some(format!("Bearer {}", token.trim_end())));
+    }
+    std::fs::remove_file(&file).unwrap();
+    let wrong = ask().await.unwrap_err().to_string();
+    assert_eq!(wrong, format!("token {}: No such file or directory (os error 2)", file.display()));
 }

@@ -4,6 +4,9 @@
 //! Whose an object is, is said by the label `nmstate.io/node` and the owner's UID, never by its name alone: node `a` with
 //! policy `b.c` and node `a.b` with policy `c` have one name.
 
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
 use crds::Kind;
 use crds::names::{finalizer, label};
 use serde_json::Value;
@@ -227,10 +230,34 @@ impl Host<'_> {
             }
         }
         match (write.old, write.new) {
-            (None, Some(new)) => is_cut(new, seen),
-            _ => Ok(()),
+            (None, Some(new)) => holds_for(name, uid, None, new).and_then(|()| is_cut(new, seen)),
+            (old, Some(new)) => holds_for(name, uid, old, new),
+            (_, None) => Ok(()),
         }
     }
+}
+
+/// What a host writes into its slice is of that slice, and its own: what a slice holds beyond itself is another's, or free.
+fn holds_for(name: &str, uid: &str, old: Option<&Value>, new: &Value) -> Result<(), String> {
+    let before = old.map_or(&Value::Null, |old| &old["status"]["allocations"]);
+    let entries = new["status"]["allocations"].as_object().into_iter().flatten();
+    let written: BTreeMap<&String, &Value> =
+        entries.filter(|(ip, entry)| before.get(ip.as_str()) != Some(entry)).collect();
+    let cidr = new["spec"]["cidr"].as_str().unwrap_or_default();
+    let block = crds::address::cidr(cidr);
+    let is_in = |ip: &str| ip.parse().is_ok_and(|ip: IpAddr| block.is_some_and(|block| block.contains(&ip)));
+    if let Some(ip) = written.keys().find(|ip| !is_in(ip)) {
+        return Err(format!("{ip} is not an address of this slice, {cidr}"));
+    }
+    let given = written.iter().find(|(_, entry)| entry["node"] != name || entry["nodeUID"] != uid);
+    let text = |entry: &Value, field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+    given.map_or(Ok(()), |(ip, entry)| {
+        Err(format!(
+            "{ip} is of Node {} with UID {}: in its slice a host holds addresses for itself alone",
+            text(entry, "node"),
+            text(entry, "nodeUID")
+        ))
+    })
 }
 
 /// A slice is one that its pool would cut: whoever could make any would have the whole pool.

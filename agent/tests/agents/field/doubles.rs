@@ -17,6 +17,7 @@ use super::host::{Host, run};
 
 /// Where our kinds are.
 const OURS: &str = "/apis/nmstate.io/";
+const MERGE: &str = "application/merge-patch+json";
 
 /// The API, but for whatever has this word in its path: that is not to be had.
 pub(crate) fn without(client: Client, word: &'static str) -> Client {
@@ -37,6 +38,28 @@ pub(crate) fn lost_with(client: Client, host: &Host, card: &str, ip: &str) -> Cl
             nowhere(request);
         }
     })
+}
+
+/// The API, whose Node of this host is not Ready from the first question for it on while this card has this address: as a kubelet
+/// says that has lost its way.
+pub(crate) fn unready_with(client: Client, admin: Client, host: &Host, card: &str, ip: &str) -> Client {
+    let (netns, node) = (host.netns.clone(), format!("/api/v1/nodes/{}", host.name));
+    let (card, ip) = (card.to_owned(), ip.to_owned());
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, admin, node) = (client.clone(), admin.clone(), node.clone());
+        let shows = || run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
+        let is_lost = request.uri().path() == node && shows().contains(&ip);
+        async move {
+            if is_lost {
+                let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
+                let said = Request::patch(format!("{node}/status")).header("Content-Type", MERGE);
+                let said = said.body(ready.to_string().into_bytes()).expect("a request");
+                admin.request_text(said).await?;
+            }
+            client.send(request).await
+        }
+    });
+    Client::new(service, "default")
 }
 
 /// The API; once this card has this address, every question opens a connection of its own to this place first.
@@ -150,7 +173,7 @@ async fn write_news(client: &Client, object: &str) {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     let news = NEXT.fetch_add(1, Ordering::Relaxed).to_string();
     let patch = json!({"metadata": {"annotations": {"example.org/news": news}}});
-    let request = Request::patch(object).header("Content-Type", "application/merge-patch+json");
+    let request = Request::patch(object).header("Content-Type", MERGE);
     let request = request.body(patch.to_string().into_bytes()).expect("a request");
     // It may be gone by now.
     let _ = client.request_text(request).await;

@@ -1,9 +1,9 @@
 //! A host: a namespace with cards, a folder, and an agent in this process.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -60,6 +60,36 @@ impl Gateway {
     }
 }
 
+/// A name server; gone with it.
+pub(crate) struct Names(Arc<AtomicBool>);
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Gateway {
+    /// It answers whoever asks for a name, by sending the question back as an answer.
+    pub(crate) fn answers_names(&self) -> Names {
+        let namespace: Namespace = self.netns.parse().expect("a name");
+        let socket = namespace.inside(|| UdpSocket::bind("0.0.0.0:53")).expect("inside").expect("a port");
+        socket.set_read_timeout(Some(Duration::from_millis(50))).expect("set");
+        let over = Arc::new(AtomicBool::new(false));
+        let names = Names(over.clone());
+        std::thread::spawn(move || {
+            let mut question = [0; 512];
+            while !over.load(Ordering::SeqCst) {
+                if let Ok((length, from)) = socket.recv_from(&mut question) {
+                    question[2] |= 0x80;
+                    socket.send_to(&question[..length], from).expect("sent");
+                }
+            }
+        });
+        names
+    }
+}
+
 /// How to end an agent, and when it has.
 pub(super) type Working = (Box<dyn Fn() + Send>, JoinHandle<()>);
 
@@ -72,6 +102,7 @@ impl Drop for Host {
         self.forget();
         let _ = Command::new("ip").args(["netns", "del", &self.netns]).status();
         let _ = std::fs::remove_dir_all(&self.state_dir);
+        let _ = std::fs::remove_dir_all(self.files());
     }
 }
 
@@ -173,6 +204,18 @@ impl Host {
             gateway.ip(&line);
         }
         gateway
+    }
+
+    /// From now on it asks this server for names.
+    pub(crate) fn resolves_by(&self, server: &str) {
+        let files = self.files();
+        std::fs::create_dir_all(&files).expect("a folder");
+        std::fs::write(files.join("resolv.conf"), format!("nameserver {server}\n")).expect("a file");
+    }
+
+    /// What a namespace has of `/etc` for itself.
+    fn files(&self) -> PathBuf {
+        PathBuf::from("/etc/netns").join(&self.netns)
     }
 
     /// What is on its disk.

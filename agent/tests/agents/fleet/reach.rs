@@ -9,7 +9,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 
 use super::{Fleet, LOOK, PATIENCE, Process};
 use crate::check::Settled;
-use crate::cluster::{AGENT, Cluster, Way};
+use crate::cluster::{AGENT, CONTROLLER, Way};
 use crate::folder::Folder;
 use crate::on::On;
 
@@ -88,7 +88,7 @@ impl Fleet {
             real.node(host).await;
             let token = match self.lasts {
                 None => real.agent_token(self.account, host).await,
-                Some(lasts) => real.short_token(self.account, host, lasts).await,
+                Some(lasts) => real.short_token(self.account, Some(host), lasts).await,
             };
             self.give_token(host, &token);
         }
@@ -100,10 +100,6 @@ impl Fleet {
         std::fs::write(&new, token).and_then(|()| std::fs::rename(&new, &file)).expect("a token");
         let kubeconfig = self.way.kubeconfig(file.as_ref()).to_string();
         std::fs::write(self.path(&format!("kubeconfig-{name}")), kubeconfig).expect("a kubeconfig");
-    }
-
-    pub(crate) fn token(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(&format!("token-{name}"))).expect("a token")
     }
 
     /// Arguments of an agent.
@@ -119,7 +115,11 @@ impl Fleet {
         match self.on {
             On::Embedded => vec![self.kubeconfig("kubeconfig")],
             On::Real(real) => {
-                self.give_token(name, &real.controller_token().await);
+                let token = match self.lasts {
+                    None => real.controller_token().await,
+                    Some(lasts) => real.short_token(CONTROLLER, None, lasts).await,
+                };
+                self.give_token(name, &token);
                 self.connect(name)
             }
         }
@@ -132,14 +132,6 @@ impl Fleet {
 
     fn kubeconfig(&self, file: &str) -> String {
         format!("--kubeconfig={}", self.path(file))
-    }
-
-    /// The real API server, of tests that are about it.
-    pub(crate) fn real(&self) -> &'static Cluster {
-        match self.on {
-            On::Real(real) => real,
-            On::Embedded => panic!("this test is of a real API server"),
-        }
     }
 }
 

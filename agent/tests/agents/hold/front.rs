@@ -10,13 +10,14 @@ use futures_util::{StreamExt, TryStreamExt, future};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HOST, RETRY_AFTER};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use kube::Client;
 use kube::client::Body;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tower::BoxError;
@@ -112,10 +113,13 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Answer,
     let who = (String::from_utf8_lossy(&token).into_owned(), head.uri.path().to_owned());
     if amiss == Amiss::Busy && !state.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(3) {
         state.spoilt.fetch_add(1, Ordering::SeqCst);
-        return Ok(told(429, "TooManyRequests", "please try again later")?);
+        return Ok(answered(429, &status(429, "TooManyRequests", "please try again later"))?);
     }
     if is_watch && state.forgotten.lock().expect("whole").remove(&who) {
-        return Ok(told(410, "Expired", "too old resource version")?);
+        // Not an answer of its own: the watch begins, and this is its first event.
+        let event =
+            json!({"type": "ERROR", "object": status(410, "Expired", "too old resource version: 1 (2)")});
+        return Ok(answered(200, &event)?);
     }
     head.headers.remove(HOST);
     let body = body.collect().await?.to_bytes();
@@ -139,9 +143,13 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Answer,
 }
 
 /// As an API server says it.
-fn told(code: u16, reason: &str, message: &str) -> Result<Answer, hyper::http::Error> {
-    let status = serde_json::json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-        "code": code, "reason": reason, "message": message});
-    let body = Full::new(Bytes::from(status.to_string())).map_err(|never| match never {});
-    Response::builder().status(code).header(RETRY_AFTER, "1").body(body.boxed_unsync())
+fn status(code: u16, reason: &str, message: &str) -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "code": code, "reason": reason, "message": message})
+}
+
+fn answered(code: u16, body: &Value) -> Result<Answer, hyper::http::Error> {
+    let body = Full::new(Bytes::from(format!("{body}\n"))).map_err(|never| match never {});
+    let answer = Response::builder().status(code).header(CONTENT_TYPE, "application/json");
+    answer.header(RETRY_AFTER, "1").body(body.boxed_unsync())
 }

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::ServiceAccount;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
@@ -16,9 +16,9 @@ use crate::on::On;
 /// A service account as the agents' but for this.
 const LACKING: &str = "berth-agent-lacking";
 
-/// What is left of the agents' role without these verbs on this resource.
-fn without(role: &ClusterRole, resource: &str, verbs: &[&str]) -> Value {
-    let mut rules = json!(role.rules);
+/// What is left of these rules without these verbs on this resource.
+fn without(rules: &impl serde::Serialize, resource: &str, verbs: &[&str]) -> Value {
+    let mut rules = json!(rules);
     for rule in rules.as_array_mut().into_iter().flatten() {
         let is_it = |all: &Value| all.as_array().is_some_and(|all| all.iter().any(|one| one == resource));
         if is_it(&rule["resources"])
@@ -44,16 +44,28 @@ where
     api.patch(name, &params, &Patch::Apply(object)).await.expect("it is taken");
 }
 
-/// The account has the agents' role without these verbs on this resource.
+/// Where the agents have a role beside the one that is for the whole cluster: the Lease's namespace, and that of Events.
+const NAMESPACES: [&str; 2] = [NAMESPACE, "default"];
+
+/// The account has the agents' roles without these verbs on this resource.
 async fn grant_all_but(fleet: &Fleet, resource: &str, verbs: &[&str]) {
-    let client = fleet.real().client();
-    let roles: Api<ClusterRole> = Api::all(client.clone());
-    let whole = roles.get(AGENT).await.expect("deploy has it");
-    put(roles, LACKING, json!({"rules": without(&whole, resource, verbs)})).await;
+    let client = fleet.on.real().client();
     put::<ServiceAccount>(Api::namespaced(client.clone(), NAMESPACE), LACKING, json!({})).await;
-    let subject = json!({"kind": "ServiceAccount", "name": LACKING, "namespace": NAMESPACE});
-    let of = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": LACKING});
-    put::<ClusterRoleBinding>(Api::all(client), LACKING, json!({"roleRef": of, "subjects": [subject]})).await;
+    let binding = |kind: &str| {
+        let subject = json!({"kind": "ServiceAccount", "name": LACKING, "namespace": NAMESPACE});
+        let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": LACKING});
+        json!({"roleRef": role, "subjects": [subject]})
+    };
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    let whole = roles.get(AGENT).await.expect("deploy has it").rules;
+    put(roles, LACKING, json!({"rules": without(&whole, resource, verbs)})).await;
+    put::<ClusterRoleBinding>(Api::all(client.clone()), LACKING, binding("ClusterRole")).await;
+    for namespace in NAMESPACES {
+        let roles: Api<Role> = Api::namespaced(client.clone(), namespace);
+        let whole = roles.get(AGENT).await.expect("deploy has it").rules;
+        put(roles, LACKING, json!({"rules": without(&whole, resource, verbs)})).await;
+        put::<RoleBinding>(Api::namespaced(client.clone(), namespace), LACKING, binding("Role")).await;
+    }
 }
 
 /// What it answers there, if it answers.
@@ -76,26 +88,60 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Verb and resource, in the log and by /readyz; and no longer when it is granted.
+/// What a host lacks that comes to it by a policy, and how that is said.
+const LACKED: [(&str, &[&str], &str); 8] = [
+    ("nodenetworkstates", &["create"], "create nodenetworkstates (apiGroup \"nmstate.io\")"),
+    ("nodenetworkstates/status", &["update"], "update nodenetworkstates/status (apiGroup \"nmstate.io\")"),
+    ("nodes", &["list", "watch"], "list nodes (apiGroup \"\")"),
+    (
+        "nodenetworkconfigurationpolicies",
+        &["list", "watch"],
+        "list nodenetworkconfigurationpolicies (apiGroup \"nmstate.io\")",
+    ),
+    (
+        "nodenetworkconfigurationenactments",
+        &["create"],
+        "create nodenetworkconfigurationenactments (apiGroup \"nmstate.io\")",
+    ),
+    (
+        "nodenetworkconfigurationenactments/status",
+        &["patch"],
+        "patch nodenetworkconfigurationenactments/status (apiGroup \"nmstate.io\")",
+    ),
+    ("nodeippools", &["list"], "list nodeippools (apiGroup \"nmstate.io\")"),
+    // Nobody leads any more by then.
+    ("leases", &["get"], "get leases (apiGroup \"coordination.k8s.io\", namespace berth-system)"),
+];
+
+/// So many of them an agent needs before it has any policy.
+const FIRST: usize = 4;
+
+/// Verb and resource, in the log and by /readyz; and no longer when it is granted: then the host has its address.
 pub(crate) async fn a_right_that_is_lacking_is_named(on: On) {
     let mut fleet = Fleet::new(on).await;
     fleet.account = LACKING;
     fleet.health = true;
     fleet.controller("controller", None).await;
-    for (host, resource, verbs, named) in [
-        ("a", "nodenetworkstates", &["create"][..], "create nodenetworkstates (apiGroup \"nmstate.io\")"),
-        ("b", "nodes", &["list", "watch"][..], "list nodes (apiGroup \"\")"),
-    ] {
+    fleet.pool("pool", json!({"range": {"cidr": crate::SEEDS}})).await;
+    fleet.policy("one", crate::crowd::policy()).await;
+    for (number, (resource, verbs, named)) in LACKED.into_iter().enumerate() {
+        if resource == "leases" {
+            fleet.stop_controller("controller");
+        }
+        let host = format!("h{number}");
         grant_all_but(&fleet, resource, verbs).await;
-        fleet.host(host, 1).await;
+        fleet.host(&host, 1).await;
         let words = format!("lacks the right to {named}");
-        until(&words, || fleet.log(host).contains(&words)).await;
-        let address = fleet.health_address(host);
+        until(&words, || fleet.log(&host).contains(&words)).await;
+        let address = fleet.health_address(&host);
         let answer = readiness(&address);
-        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains(&words), "{answer}");
+        assert!(answer.contains(&words), "{answer}");
+        // Who can't even begin is not ready.
+        assert!(number >= FIRST || answer.starts_with("HTTP/1.1 503"), "{answer}");
         grant_all_but(&fleet, "nothing", &[]).await;
-        until("granted", || readiness(&address).starts_with("HTTP/1.1 200")).await;
-        assert!(!readiness(&address).contains("lacks"), "{}", readiness(&address));
+        let answer = || readiness(&address);
+        until("granted", || answer().starts_with("HTTP/1.1 200") && !answer().contains("lacks")).await;
+        fleet.until_standing(&[&host], "one", "Available").await;
     }
     fleet.agree().await;
 }

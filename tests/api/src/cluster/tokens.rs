@@ -32,15 +32,16 @@ impl Cluster {
         self.ask_token(&place).await
     }
 
-    /// The same as [`Self::agent_token`], but for when it ends: no API server gives one for less than ten minutes.
-    pub async fn short_token(&self, account: &str, node: &str, lasts: Duration) -> String {
-        let place = self.place(account, Some(node)).await;
+    /// The same, of an agent or the controller, but for when it ends: no API server gives one for less than ten minutes.
+    pub async fn short_token(&self, account: &str, node: Option<&str>, lasts: Duration) -> String {
+        let place = self.place(account, node).await;
         let api: Api<ServiceAccount> = Api::namespaced(self.client(), NAMESPACE);
         let uid = api.get(&place.account).await.expect("the account").metadata.uid;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+        let (from, to) = (now - 2 * LEEWAY, now + lasts - LEEWAY);
         let claims = json!({
             "iss": ISSUER, "aud": [ISSUER], "sub": format!("system:serviceaccount:{NAMESPACE}:{account}"),
-            "iat": now.as_secs(), "nbf": now.as_secs(), "exp": (now + lasts).as_secs(),
+            "iat": from.as_secs(), "nbf": from.as_secs(), "exp": to.as_secs(),
             "kubernetes.io": {"namespace": NAMESPACE, "pod": place.pod, "node": place.node,
                 "serviceaccount": {"name": account, "uid": uid}},
         });
@@ -76,6 +77,9 @@ impl Cluster {
         answer.expect("an answer").status.and_then(|status| status.token).expect("a token")
     }
 }
+
+/// For so long after its end an API server still takes a token, since clocks differ.
+const LEEWAY: Duration = Duration::from_secs(60);
 
 /// As the control plane's API server has it.
 const ISSUER: &str = "https://kubernetes.default.svc";

@@ -37,13 +37,57 @@ fn own(uids: &Uids) -> Vec<Row> {
             Act::PatchStatus(claim()),
             format!("spec.nodeUID must be {}, the UID of Node {HOST}", uids.node01),
         ),
+        passes(
+            "holds an address of its slice",
+            SLICES,
+            Some(own()),
+            Act::PatchStatus(holds("10.0.0.5", HOST, &uids.node01)),
+        ),
+        refused(
+            "holds an address beyond its slice",
+            SLICES,
+            Some(own()),
+            Act::PatchStatus(holds("10.0.0.16", HOST, &uids.node01)),
+            "10.0.0.16 is not an address of this slice, 10.0.0.0/28",
+        ),
+        refused(
+            "gives an address of its slice away",
+            SLICES,
+            Some(own()),
+            Act::PatchStatus(holds("10.0.0.5", "node02", &uids.node02)),
+            format!(
+                "10.0.0.5 is of Node node02 with UID {}: in its slice a host holds addresses for itself alone",
+                uids.node02
+            ),
+        ),
+        refused(
+            "gives what it holds away",
+            SLICES,
+            Some(held(HOST, &uids.node01)),
+            Act::PatchStatus(change(|slice| {
+                slice["status"]["allocations"]["10.0.0.4"]["nodeUID"] = FORMER.into()
+            })),
+            format!(
+                "10.0.0.4 is of Node {HOST} with UID {FORMER}: in its slice a host holds addresses for itself alone"
+            ),
+        ),
     ]
+}
+
+/// One address of a slice becomes somebody's.
+fn holds(ip: &'static str, node: &'static str, uid: &str) -> Change {
+    let entry = entry(node, uid);
+    Box::new(move |slice| slice["status"] = json!({"sequence": 1, "allocations": {ip: entry}}))
+}
+
+fn entry(node: &str, uid: &str) -> Value {
+    json!({"node": node, "nodeUID": uid, "policy": "web", "capture": "a", "request": "id",
+        "sequence": 1, "since": "2026-01-01T00:00:00Z", "kind": "dynamic"})
 }
 
 /// With two addresses in it, and kept for that.
 pub(super) fn held(node: &str, uid: &str) -> Value {
-    let entry = json!({"node": node, "nodeUID": uid, "policy": "web", "capture": "a", "request": "id",
-        "sequence": 1, "since": "2026-01-01T00:00:00Z", "kind": "dynamic"});
+    let entry = entry(node, uid);
     with(slice(node, uid, "10.0.0.0/28"), |slice| {
         slice["metadata"]["finalizers"] = json!(["nmstate.io/addresses", "example.com/other"]);
         slice["status"] = json!({"sequence": 1, "allocations": {"10.0.0.5": entry, "10.0.0.4": entry}});

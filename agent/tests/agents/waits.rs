@@ -1,0 +1,70 @@
+//! `kubectl wait`, as scripts have it: begun before a policy is through, it ends when it is, for good and for bad.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::field::Field;
+use crate::on::On;
+use crate::rollout::{REFUSED, card};
+
+/// kubectl, which waits for this condition of a policy and already follows it.
+struct Waiting {
+    kubectl: Child,
+    said: std::thread::JoinHandle<()>,
+}
+
+impl Waiting {
+    async fn begin(field: &Field, policy: &str, condition: &str) -> Self {
+        let plane = &field.on.real().plane;
+        let mut kubectl = Command::new(plane.kubectl());
+        kubectl.arg(format!("--kubeconfig={}", plane.kubeconfig().display()));
+        kubectl.args(["wait", &format!("nncp/{policy}"), &format!("--for=condition={condition}")]);
+        // It says which answers it had.
+        kubectl.args(["--timeout=120s", "-v=6"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut kubectl = kubectl.spawn().expect("kubectl");
+        let mut lines = BufReader::new(kubectl.stderr.take().expect("its words")).lines();
+        let begun = tokio::task::spawn_blocking(move || {
+            let follows = lines.by_ref().map_while(Result::ok).any(|line| line.contains("watch=true"));
+            (follows, lines)
+        });
+        let (follows, lines) = begun.await.expect("read");
+        assert!(follows, "kubectl wait {policy} ended before it began to follow");
+        assert!(
+            kubectl.try_wait().expect("a child").is_none(),
+            "{policy} was {condition} from the beginning"
+        );
+        Self { kubectl, said: std::thread::spawn(move || lines.for_each(drop)) }
+    }
+
+    async fn end(self) -> String {
+        let Self { kubectl, said } = self;
+        let output = tokio::task::spawn_blocking(move || kubectl.wait_with_output()).await.expect("read");
+        let output = output.expect("a child");
+        said.join().expect("read");
+        assert!(output.status.success(), "kubectl wait: {}", output.status);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+/// A policy for nodes that aren't among them yet.
+fn later(fields: &Value) -> Value {
+    let mut policy = card("eth0", fields);
+    policy["nodeSelector"] = json!({"in": "yes"});
+    policy
+}
+
+pub(crate) async fn kubectl_waits_for_how_it_ends(on: On) {
+    let field = Field::new(on).await;
+    let host = field.host("node01", 1).await;
+    field.policy("good", later(&json!({"mtu": 1400}))).await;
+    field.policy("never", later(&json!({"mac-address": REFUSED}))).await;
+    let good = Waiting::begin(&field, "good", "Available").await;
+    let never = Waiting::begin(&field, "never", "Degraded").await;
+    field.label(&host, "in", "yes").await;
+    let met = |policy: &str| format!("nodenetworkconfigurationpolicy.nmstate.io/{policy} condition met\n");
+    assert_eq!(good.end().await, met("good"));
+    assert_eq!(never.end().await, met("never"));
+    field.agree().await;
+}
