@@ -143,10 +143,9 @@ fn of_offsets(status: &Value, pool: &Pool, entries: &BTreeMap<String, Value>) ->
     if *listed != json!(held) {
         return Some(format!("its offsets are not those of its entries, {held:?}: {listed}"));
     }
-    // Excluded ones may be held, and are then not of its capacity.
+    // Not always all that is neither held nor left: Services' networks are never given, and excluded addresses may be held.
     let (all, left) = (count("capacity")?, count("available")?);
-    (left > all || left + (held.len() as u64) < all)
-        .then(|| format!("of {all} addresses {} are held and {left} left", held.len()))
+    (left > all).then(|| format!("of {all} addresses {left} are left"))
 }
 
 fn of_entry(world: &World, pool: &str, ip: &str, entry: &Value) -> Option<String> {
