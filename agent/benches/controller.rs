@@ -3,7 +3,7 @@
 //!
 //! `berth controller` is a process, and so is the API (`berth serve`), with everything in it that a cluster of so many nodes has. A
 //! node has its Node (with images and managed fields, as kubelets write them), a NodeNetworkState of forty interfaces and sixty routes, an
-//! enactment, and an address in one of the pools.
+//! enactment, and an address in one of the pools; or, in the last row, a slice of one pool with ten addresses.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -16,10 +16,15 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// How many nodes, in the rows of the table.
 const NODES: [usize; 4] = [3, 500, 2_000, 5_000];
+/// How many with a slice each, and how many addresses of it are held.
+const SLICED: usize = 1_000;
+const HELD: usize = 10;
+/// Sixteen addresses.
+const SLICE_BITS: usize = 4;
 /// What a ledger is good for.
 const PER_POOL: usize = 1000;
 const AT_ONCE: usize = 64;
@@ -36,14 +41,24 @@ fn main() -> Result<()> {
     );
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     for count in NODES {
-        runtime.block_on(row(count))?;
+        runtime.block_on(row(count, Addresses::Shared))?;
     }
-    Ok(())
+    println!("the same, each with a slice of {HELD} addresses, {} in all", SLICED * HELD);
+    runtime.block_on(row(SLICED, Addresses::Sliced))
 }
 
-async fn row(count: usize) -> Result<()> {
+/// Where the nodes' addresses are from.
+#[derive(Clone, Copy, PartialEq)]
+enum Addresses {
+    /// One each, of pools of [`PER_POOL`].
+    Shared,
+    /// [`HELD`] each, in a slice of its own.
+    Sliced,
+}
+
+async fn row(count: usize, addresses: Addresses) -> Result<()> {
     let ground = Ground::new(count).await?;
-    let bytes = populate(&ground.client, count).await?;
+    let bytes = populate(&ground.client, count, addresses).await?;
     let begun = Instant::now();
     let controller = ground.controller()?;
     let client = ground.client.clone();
@@ -81,6 +96,7 @@ fn address(i: usize) -> String {
     format!("10.{}.{}.{}", 64 + pool, at / 256, at % 256)
 }
 
+/// The name of the pool of the i-th node.
 fn pool(i: usize) -> String {
     format!("pool{}", i / PER_POOL)
 }
@@ -102,7 +118,7 @@ async fn until_counted(client: &Client, count: usize) -> Result<()> {
 }
 
 /// Makes all objects; how much JSON they are.
-async fn populate(client: &Client, count: usize) -> Result<usize> {
+async fn populate(client: &Client, count: usize, addresses: Addresses) -> Result<usize> {
     let policy = json!({
         "metadata": {"name": "policy"},
         "spec": {"capture": {"address": "ippool.pool0.allocate"}, "desiredState": desired("{{ capture.address.ip }}")},
@@ -111,13 +127,16 @@ async fn populate(client: &Client, count: usize) -> Result<usize> {
     let policies: Api<crds::NodeNetworkConfigurationPolicy> = Api::all(client.clone());
     let policy = policies.get("policy").await?.metadata.uid.unwrap_or_default();
     for first in (0..count).step_by(PER_POOL) {
-        let range = json!({"cidr": format!("10.{}.0.0/16", 64 + first / PER_POOL)});
+        let mut range = json!({"cidr": format!("10.{}.0.0/16", 64 + first / PER_POOL)});
+        if addresses == Addresses::Sliced {
+            range["perNodeHostBits"] = json!(SLICE_BITS);
+        }
         let object = json!({"metadata": {"name": pool(first)}, "spec": {"range": range}});
         bytes += create::<crds::NodeIPPool>(client, &object).await?;
     }
     bytes += each(count, |i| {
         let (client, policy) = (client.clone(), policy.clone());
-        async move { host(&client, i, &policy).await }
+        async move { host(&client, i, &policy, addresses).await }
     })
     .await?;
     Ok(bytes)
@@ -131,23 +150,59 @@ where
     all.try_fold(0, |sum, bytes| async move { Ok(sum + bytes) }).await
 }
 
+/// An address that a node has, and the claim by which it has it.
+struct Held {
+    ip: String,
+    capture: String,
+    id: String,
+}
+
+fn held(i: usize, addresses: Addresses) -> Vec<Held> {
+    let many = if addresses == Addresses::Sliced { HELD } else { 1 };
+    let one = |n: usize| {
+        let ip = match addresses {
+            Addresses::Shared => address(i),
+            Addresses::Sliced => in_slice(i, n + 1),
+        };
+        Held { ip, capture: format!("address{n}"), id: format!("{:032x}", i * HELD + n) }
+    };
+    (0..many).map(one).collect()
+}
+
+/// An address of a node's slice. The first block is left out: hosts may not have the network's own address.
+fn in_slice(i: usize, n: usize) -> String {
+    let at = ((i + 1) << SLICE_BITS) + n;
+    format!("10.64.{}.{}", at / 256, at % 256)
+}
+
 /// One node's objects.
-async fn host(client: &Client, i: usize, policy: &str) -> Result<usize> {
+async fn host(client: &Client, i: usize, policy: &str, addresses: Addresses) -> Result<usize> {
     let mut bytes = create::<Node>(client, &node(i)).await?;
     let nodes: Api<Node> = Api::all(client.clone());
     let uid = nodes.get(&name(i)).await?.metadata.uid.unwrap_or_default();
     let owner = json!([{"apiVersion": "v1", "kind": "Node", "name": name(i), "uid": uid}]);
     let metadata = json!({"name": name(i), "ownerReferences": owner});
-    let id = format!("{i:032x}");
+    let held = held(i, addresses);
+    let shown =
+        |Held { ip, id, .. }: &Held| json!({"ip": ip, "pool": pool(i), "id": id, "state": "Journalled"});
     let state = json!({"metadata": metadata, "status": {
-        "currentState": current(i), "stamp": "first",
-        "pooledAddresses": [{"ip": address(i), "pool": pool(i), "id": id, "state": "Journalled"}],
+        "currentState": current(i), "stamp": "first", "pooledAddresses": held.iter().map(shown).collect::<Vec<_>>(),
     }});
     bytes += create::<crds::NodeNetworkState>(client, &state).await?;
+    let request = |Held { ip, capture, id }: &Held| {
+        let holds = json!({"ip": ip, "sequence": 1, "poolUID": "x"});
+        (capture.clone(), json!({"id": id, "want": true, "holds": holds}))
+    };
+    let captured = |Held { ip, capture, .. }: &Held| {
+        (capture.clone(), json!({"state": {"ip": ip, "prefix-length": 16}}))
+    };
     let claims = json!({
-        "requests": {"address": {"id": id, "want": true, "holds": {"ip": address(i), "sequence": 1, "poolUID": "x"}}},
-        "grants": {}, "refused": {}, "allocated": [address(i)],
+        "requests": held.iter().map(request).collect::<Map<_, _>>(),
+        "grants": {}, "refused": {}, "allocated": held.iter().map(|one| &one.ip).collect::<Vec<_>>(),
     });
+    if addresses == Addresses::Sliced {
+        bytes += create::<crds::NodeIPSlice>(client, &slice(i, &uid, &held)).await?;
+    }
     let enactment = json!({
         "metadata": {
             "name": format!("{}.policy", name(i)), "ownerReferences": owner,
@@ -156,12 +211,27 @@ async fn host(client: &Client, i: usize, policy: &str) -> Result<usize> {
         },
         "status": {
             "desiredState": desired(&address(i)), "policyGeneration": 1, "policyUID": policy,
-            "capturedStates": {"address": {"state": {"ip": address(i), "prefix-length": 16}}},
+            "capturedStates": held.iter().map(captured).collect::<Map<_, _>>(),
             "ippool": {(pool(i)): claims},
             "conditions": [{"type": "Available", "status": "True", "reason": "SuccessfullyConfigured", "message": "successfully reconciled"}],
         },
     });
     Ok(bytes + create::<crds::NodeNetworkConfigurationEnactment>(client, &enactment).await?)
+}
+
+/// A node's slice, as its agent has written it.
+fn slice(i: usize, uid: &str, held: &[Held]) -> Value {
+    let entry = |Held { ip, capture, id }: &Held| {
+        let entry = json!({"node": name(i), "nodeUID": uid, "policy": "policy", "capture": capture, "request": id,
+            "sequence": 1, "since": "2026-01-01T00:00:00Z", "kind": "dynamic"});
+        (ip.clone(), entry)
+    };
+    let first = in_slice(i, 0);
+    json!({
+        "metadata": {"name": format!("{}.{first}", pool(i)), "finalizers": [crds::names::finalizer::ADDRESSES]},
+        "spec": {"pool": pool(i), "cidr": format!("{first}/{}", 32 - SLICE_BITS), "node": name(i), "nodeUID": uid},
+        "status": {"sequence": 1, "allocations": held.iter().map(entry).collect::<Map<_, _>>()},
+    })
 }
 
 /// Creates an object, and its status where that is written apart.

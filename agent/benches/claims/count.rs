@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use hyper::body::Body as _;
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Frame};
 use hyper::http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
@@ -17,6 +19,9 @@ pub(crate) struct Spent {
     pub(crate) writes: u64,
     /// Bytes of all writes.
     pub(crate) bytes: u64,
+    /// Bytes of all answers but those of watches, and of these.
+    pub(crate) answered: u64,
+    pub(crate) watched: u64,
     /// Answers other than that it is done, by their code.
     refused: BTreeMap<u16, u64>,
     /// Requests by what they were.
@@ -64,6 +69,7 @@ impl Counted {
             let bytes = request.body().size_hint().exact().unwrap_or_default();
             let is_read = request.method() == Method::GET;
             let kind = kind(&request);
+            let is_watch = kind.starts_with("watch");
             counted.add(|spent| {
                 *spent.by_kind.entry(kind).or_default() += 1;
                 match is_read {
@@ -77,7 +83,15 @@ impl Counted {
                 if code >= 400 {
                     counted.add(|spent| *spent.refused.entry(code).or_default() += 1);
                 }
-                Ok::<_, kube::Error>(answer)
+                let come = move |frame: Frame<Bytes>| {
+                    let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
+                    counted.add(|spent| match is_watch {
+                        true => spent.watched += bytes,
+                        false => spent.answered += bytes,
+                    });
+                    frame
+                };
+                Ok::<_, kube::Error>(answer.map(|body| Body::wrap_body(body.map_frame(come))))
             }
         });
         Client::new(service, "default")

@@ -163,7 +163,12 @@ impl Measured {
             self.cpu.as_secs_f64(),
             self.spent.troubles(),
         );
-        println!("       each: {}", self.spent.kinds(self.grants.len()));
+        let kib = |bytes: u64| per(bytes) / 1024.0;
+        let (answered, watched) = (kib(self.spent.answered), kib(self.spent.watched));
+        println!(
+            "       each: {answered:.1} KiB answered, {watched:.1} KiB watched: {}",
+            self.spent.kinds(self.grants.len())
+        );
     }
 }
 

@@ -79,9 +79,15 @@ fn disagreements(world: &World) -> Vec<String> {
         }
     }
     for (name, policy) in &world.policies {
-        let slots = policy["status"]["unavailableNodes"].as_object().into_iter().flatten();
-        let gone = slots.filter(|(node, _)| !world.nodes.contains_key(*node));
-        wrong.extend(gone.map(|(node, _)| format!("policy {name}: a slot of {node}, which is gone")));
+        for node in
+            policy["status"]["unavailableNodes"].as_object().into_iter().flat_map(serde_json::Map::keys)
+        {
+            if !world.nodes.contains_key(node) {
+                wrong.push(format!("policy {name}: a slot of {node}, which is gone"));
+            } else if world.stands(node, name, "Available") {
+                wrong.push(format!("policy {name}: a slot of {node}, which is through"));
+            }
+        }
     }
     let pools = pools(world);
     for host in world.kernels.keys() {
@@ -123,6 +129,10 @@ fn of_pool(world: &World, pool: &str) -> Vec<String> {
     if status["allocated"].as_u64() != Some(claims.len() as u64) {
         all.push(format!("{pool}: allocated is not the number of its claims: {}", status["allocated"]));
     }
+    // Nothing is given of a ledger that isn't proven to be this pool's (rule 5).
+    if !entries.is_empty() && status["rebuiltFor"] != object["metadata"]["uid"] {
+        all.push(format!("{pool}: it gave something as {}, which it isn't", status["rebuiltFor"]));
+    }
     let meaning = PoolSpec::from_manifest(object).ok().and_then(|spec| Pool::new(&spec).ok());
     all.extend(
         meaning
@@ -163,6 +173,9 @@ fn of_entry(world: &World, pool: &str, ip: &str, entry: &Value) -> Option<String
     let given = addresses(grant);
     if !given.contains(&ip) || grant["id"] != entry["request"] {
         return Some(format!("the grant is {grant}"));
+    }
+    if [&grant["poolUID"], &request["holds"]["poolUID"]] != [&world.pools[pool]["metadata"]["uid"]; 2] {
+        return Some(format!("it is of another pool of that name: {grant}, {request}"));
     }
     if request["id"] != entry["request"] || request["want"] != true || addresses(&request["holds"]) != given {
         return Some(format!("the request is {request}"));

@@ -10,12 +10,16 @@ use std::sync::{Condvar, Mutex, PoisonError};
 pub(crate) use api_tests::cluster::{AGENT, CONTROLLER, Cluster, NAMESPACE, Way};
 use api_tests::control_plane::Options;
 
+use crate::rights;
+
 /// As many tests as run at once (tests/run.sh); each takes 400 MiB.
 const SIDE_BY_SIDE: usize = 4;
 
-/// A cluster for one test, from nothing; then it is another's.
+/// A cluster for one test, from nothing; then it is another's, unless it can't be mended.
 pub(crate) struct Turn {
     pub(crate) cluster: &'static Cluster,
+    /// How much its API server had written down when the turn began.
+    since: usize,
 }
 
 /// A cluster that no other test has; it ends with this.
@@ -46,30 +50,44 @@ static FREED: Condvar = Condvar::new();
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        let lacking = rights::lacking(self.cluster, self.since);
         CLUSTERS.lock().unwrap_or_else(PoisonError::into_inner).free.push(self.cluster);
         FREED.notify_one();
+        if !std::thread::panicking() {
+            assert!(lacking.is_empty(), "deploy/rbac doesn't give what is asked for: {lacking:?}");
+        }
     }
 }
 
 impl Turn {
     /// Waits for a cluster; the first that want one start it. Not from inside a runtime: it blocks.
     pub(crate) fn wait() -> Self {
+        loop {
+            let cluster = Self::next();
+            if cluster.plane.heal().is_ok() {
+                api_tests::RUNTIME.block_on(clean::all(&cluster.plane.client()));
+                return Self { cluster, since: rights::written(cluster) };
+            }
+            // Nobody is to have it any more.
+            cluster.plane.stop();
+            CLUSTERS.lock().unwrap_or_else(PoisonError::into_inner).started -= 1;
+        }
+    }
+
+    fn next() -> &'static Cluster {
         let mut clusters = CLUSTERS.lock().unwrap_or_else(PoisonError::into_inner);
-        let turn = loop {
+        loop {
             if let Some(cluster) = clusters.free.pop() {
-                break Self { cluster };
+                return cluster;
             }
             if clusters.started < SIDE_BY_SIDE {
                 // While others wait: they would want the same two cores.
-                let cluster = Box::leak(Box::new(Cluster::start(&Options::default())));
+                let audit = Some(rights::audited(&[AGENT, CONTROLLER]));
+                let cluster = Cluster::start(&Options { audit, ..Options::default() });
                 clusters.started += 1;
-                break Self { cluster };
+                return Box::leak(Box::new(cluster));
             }
             clusters = FREED.wait(clusters).unwrap_or_else(PoisonError::into_inner);
-        };
-        drop(clusters);
-        turn.cluster.plane.heal().expect("a control plane that works");
-        api_tests::RUNTIME.block_on(clean::all(&turn.cluster.plane.client()));
-        turn
+        }
     }
 }

@@ -90,6 +90,7 @@ suite! {
         readiness:
             a_change_that_loses_the_nodes_readiness_is_undone;
         waits:
+            kubectl_applies_both_versions
             kubectl_waits_for_how_it_ends;
     }
     both {

@@ -20,6 +20,27 @@ use crate::field::{Field, Host, address_on, doubles, one_address};
 use crate::on;
 use crate::told::{POLICY, POOL, told, told_again};
 
+/// For an API server that writes down what these accounts ask for.
+pub(crate) fn audited(accounts: &[&str]) -> Value {
+    asked::policy(accounts)
+}
+
+/// How much it has written down by now.
+pub(crate) fn written(real: &Cluster) -> usize {
+    asked::written(real)
+}
+
+/// What agents and controller asked for since then and are not given, in whatever test. An API server that starts knows no roles
+/// for a moment, and refuses what they give: that is not meant. Blocks.
+pub(crate) fn lacking(real: &Cluster, since: usize) -> Vec<String> {
+    let lacking = |account| {
+        let asked = asked::by_since(real, account, since);
+        let given = api_tests::RUNTIME.block_on(given::to(&real.plane.client(), account));
+        right::missing(account, &given, &asked)
+    };
+    [AGENT, CONTROLLER].into_iter().flat_map(lacking).collect()
+}
+
 #[test]
 fn what_is_given_is_what_is_used() {
     let accounts = &[AGENT, CONTROLLER];

@@ -185,7 +185,8 @@ pub(crate) async fn follow(client: Client, many: usize) -> JoinHandle<AtWork> {
     })
 }
 
-/// Never more hosts at work than the policy allows; and one that is no more, slot and all, keeps nobody from it.
+/// Never more hosts at work than half of them, rounded up, where the policy doesn't say how many; and one that is no more, slot and
+/// all, keeps nobody from it.
 pub(crate) async fn as_many_hosts_as_allowed_are_at_work(on: On) {
     let field = Field::new(on).await;
     let mut hosts = Vec::new();
@@ -196,7 +197,6 @@ pub(crate) async fn as_many_hosts_as_allowed_are_at_work(on: On) {
     }
     field.pool("traffic-1", json!({"range": {"cidr": crate::SEEDS}})).await;
     let mut policy = crate::field::one_address("traffic-1");
-    policy["maxUnavailable"] = json!(2);
     policy["nodeSelector"] = json!({"in": "yes"});
     field.policy("one", policy).await;
     says(&field, "one", ["Ignored", "NoMatchingNode", "Policy does not match any node"]).await;
@@ -211,8 +211,8 @@ pub(crate) async fn as_many_hosts_as_allowed_are_at_work(on: On) {
         field.until_standing(host, "one", "Available").await;
     }
     let seen = tokio::time::timeout(PATIENCE, followed).await.expect("all is given back").expect("a count");
-    assert!((1..=2).contains(&seen.most_slots), "{} slots at once", seen.most_slots);
-    assert!((1..=2).contains(&seen.most_hosts), "{} hosts at once", seen.most_hosts);
+    assert!(seen.most_slots <= 3, "{} slots at once", seen.most_slots);
+    assert!((1..=3).contains(&seen.most_hosts), "{} hosts at once", seen.most_hosts);
     field.agree().await;
 }
 

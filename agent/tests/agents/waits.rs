@@ -1,4 +1,5 @@
-//! `kubectl wait`, as scripts have it: begun before a policy is through, it ends when it is, for good and for bad.
+//! kubectl, as scripts have it: `wait`, begun before a policy is through, ends when it is, for good and for bad; `apply` takes
+//! manifests of both versions, once and again.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -66,5 +67,29 @@ pub(crate) async fn kubectl_waits_for_how_it_ends(on: On) {
     let met = |policy: &str| format!("nodenetworkconfigurationpolicy.nmstate.io/{policy} condition met\n");
     assert_eq!(good.end().await, met("good"));
     assert_eq!(never.end().await, met("never"));
+    field.agree().await;
+}
+
+/// Of both versions, as they are written for kubernetes-nmstate: applied, carried out, and applied once more.
+pub(crate) async fn kubectl_applies_both_versions(on: On) {
+    let field = Field::new(on).await;
+    let host = field.host("node01", 2).await;
+    let plane = &on.real().plane;
+    for (version, policy, card) in [("v1", "new", "eth0"), ("v1beta1", "old", "eth1")] {
+        let file = std::env::temp_dir().join(format!("berth-{}-{policy}.yaml", std::process::id()));
+        let manifest = format!(
+            "apiVersion: nmstate.io/{version}\nkind: NodeNetworkConfigurationPolicy\nmetadata:\n  name: {policy}\nspec:\n  \
+             desiredState:\n    interfaces:\n    - name: {card}\n      type: veth\n      state: up\n      mtu: 1400\n"
+        );
+        std::fs::write(&file, manifest).expect("a file");
+        let apply = ["apply", "--filename", file.to_str().expect("a path")];
+        let object = format!("nodenetworkconfigurationpolicy.nmstate.io/{policy}");
+        assert_eq!(plane.run_kubectl(&apply), format!("{object} created\n"));
+        let wait = ["wait", &object, "--for=condition=Available", "--timeout=60s"];
+        assert_eq!(plane.run_kubectl(&wait), format!("{object} condition met\n"));
+        assert!(host.ip(&format!("link show dev {card}")).contains("mtu 1400 "));
+        assert_eq!(plane.run_kubectl(&apply), format!("{object} unchanged\n"));
+        std::fs::remove_file(&file).expect("removed");
+    }
     field.agree().await;
 }

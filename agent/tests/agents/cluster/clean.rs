@@ -17,9 +17,10 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::NAMESPACE;
+use crate::hold::busy;
 
-pub(super) async fn all(client: &Client) {
-    let client = || client.clone();
+pub(super) async fn all(admin: &Client) {
+    let client = || admin.clone();
     tokio::join!(
         clear::<NodeNetworkConfigurationPolicy>(Api::all(client())),
         clear::<NodeIPPool>(Api::all(client())),
@@ -30,6 +31,7 @@ pub(super) async fn all(client: &Client) {
         clear::<Pod>(Api::namespaced(client(), NAMESPACE)),
         clear::<Lease>(Api::namespaced(client(), NAMESPACE)),
         clear::<Event>(Api::namespaced(client(), "default")),
+        busy::over(admin),
     );
 }
 

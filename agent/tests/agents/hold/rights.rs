@@ -89,7 +89,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// What a host lacks that comes to it by a policy, and how that is said.
-const LACKED: [(&str, &[&str], &str); 8] = [
+const LACKED: [(&str, &[&str], &str); 10] = [
     ("nodenetworkstates", &["create"], "create nodenetworkstates (apiGroup \"nmstate.io\")"),
     ("nodenetworkstates/status", &["update"], "update nodenetworkstates/status (apiGroup \"nmstate.io\")"),
     ("nodes", &["list", "watch"], "list nodes (apiGroup \"\")"),
@@ -111,6 +111,12 @@ const LACKED: [(&str, &[&str], &str); 8] = [
     ("nodeippools", &["list"], "list nodeippools (apiGroup \"nmstate.io\")"),
     // Nobody leads any more by then.
     ("leases", &["get"], "get leases (apiGroup \"coordination.k8s.io\", namespace berth-system)"),
+    ("nodeippools/status", &["patch"], "patch nodeippools/status (apiGroup \"nmstate.io\")"),
+    (
+        "nodenetworkconfigurationpolicies/status",
+        &["patch"],
+        "patch nodenetworkconfigurationpolicies/status (apiGroup \"nmstate.io\")",
+    ),
 ];
 
 /// So many of them an agent needs before it has any policy.

@@ -52,9 +52,19 @@ pub(super) fn policy(accounts: &[&str]) -> Value {
     })
 }
 
+/// How long the log is by now.
+pub(super) fn written(real: &Cluster) -> usize {
+    std::fs::metadata(real.plane.audit_log()).map_or(0, |about| usize::try_from(about.len()).unwrap_or(0))
+}
+
+/// Since it was so long.
+pub(super) fn by_since(real: &Cluster, account: &str, written: usize) -> Asked {
+    let log = std::fs::read(real.plane.audit_log()).unwrap_or_default();
+    read(&String::from_utf8_lossy(log.get(written..).unwrap_or_default()), account)
+}
+
 pub(super) fn by(real: &Cluster, account: &str) -> Asked {
-    let log = std::fs::read_to_string(real.plane.audit_log()).unwrap_or_default();
-    read(&log, account)
+    by_since(real, account, 0)
 }
 
 fn read(log: &str, account: &str) -> Asked {

@@ -57,8 +57,13 @@ impl fmt::Display for Right {
 /// Every right that is given and never used, and every one that is asked for and not given: a line each.
 pub(super) fn wrong(account: &str, given: &BTreeSet<Right>, asked: &Asked) -> Vec<String> {
     let unused = given.iter().filter(|right| !asked.used.iter().any(|request| right.is_for(request)));
+    let unused = unused.map(|right| format!("{account} is given and never uses: {right}"));
+    unused.chain(missing(account, given, asked)).collect()
+}
+
+/// Every one that is asked for and not given.
+pub(super) fn missing(account: &str, given: &BTreeSet<Right>, asked: &Asked) -> Vec<String> {
     let requests = asked.used.union(&asked.refused);
     let missing = requests.filter(|request| !given.iter().any(|right| right.allows(request)));
-    let unused = unused.map(|right| format!("{account} is given and never uses: {right}"));
-    unused.chain(missing.map(|right| format!("{account} asks for and is not given: {right}"))).collect()
+    missing.map(|right| format!("{account} asks for and is not given: {right}")).collect()
 }
