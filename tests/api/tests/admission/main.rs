@@ -6,6 +6,7 @@
 
 mod cut;
 mod ground;
+mod large;
 mod people;
 mod rights;
 mod row;
