@@ -99,7 +99,6 @@ impl Field {
         let strays = self.strays();
         strays.iter().for_each(|&stray| self.unplug(stray));
         self.wait_rolled_out();
-        let objects = json!({"apiVersion": "v1", "kind": "List", "items": seeds()});
         // A CRD that was just made is served a moment later.
         wait::until("the pools and the policy", || {
             self.cluster.try_kubectl(&["get", "nodeippools,nncp,nnce"])
@@ -110,10 +109,16 @@ impl Field {
                 self.cluster.kubectl(&["delete", "nncp", name]);
             }
         }
-        self.cluster.kubectl_with(&["apply", "-f", "-"], &objects.to_string());
+        self.apply_seeds();
         self.wait_configured(&NODES);
         strays.into_iter().for_each(|stray| self.wait_set_aside(stray));
         self.is_whole.set(true);
+    }
+
+    /// The pools and the policy.
+    pub(crate) fn apply_seeds(&self) {
+        let objects = json!({"apiVersion": "v1", "kind": "List", "items": seeds()});
+        self.cluster.kubectl_with(&["apply", "-f", "-"], &objects.to_string());
     }
 
     /// Nodes that a test which failed left running.

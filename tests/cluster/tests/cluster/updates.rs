@@ -6,6 +6,7 @@ use cluster_tests::wait;
 use serde_json::{Value, json};
 
 use crate::field::{Field, NODES, POOLS, WORKLOADS, field};
+use crate::uninstall::none_was_lost;
 
 const CONTROLLER: &str = WORKLOADS[1];
 
@@ -120,10 +121,7 @@ fn a_rolling_update_while_policies_are_applied_leaves_no_gap() {
         // The last one may have been under way.
         assert!(sent > 20 && answered + 1 >= sent, "{answered} of {sent}: {seen:#?}");
     }
-    for watch in watches {
-        let lost: Vec<String> = watch.seen().into_iter().filter(|line| line.contains("Deleted")).collect();
-        assert!(!lost.iter().any(|line| line.contains(" inet 10.10.1")), "{lost:#?}");
-    }
+    none_was_lost(watches);
     assert_eq!(field.wait_configured(&NODES), before);
     for (_, policy) in policies {
         let link = format!("br-{policy}");
