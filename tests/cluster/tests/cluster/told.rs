@@ -249,7 +249,7 @@ fn clear(field: &Field, first: &[Value], then: &[Value]) {
     let pools = of(first, "NodeIPPool");
     for (kind, names) in [("nncp", policies), ("nip", pools)] {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        // A pool is there for a minute more, so that whoever holds addresses of it can hear of it.
+        // One that was in use may be there for a moment more, so that whoever holds addresses of it can hear of it.
         field.cluster.kubectl(&[&["delete", kind, "--wait=false"], &names[..]].concat());
     }
     wait::until("their enactments to be gone", || {

@@ -1,6 +1,6 @@
 //! Berth goes, and hosts keep what they have.
 
-use cluster_tests::Watch;
+use cluster_tests::{Watch, wait};
 
 use crate::field::{Field, NODES, POOLS, deploy, field};
 
@@ -43,8 +43,10 @@ fn what_a_second_deletion_took_is_put_back_and_no_address_is_lost() {
     let watches = NODES.map(|node| field.cluster.watch_addresses(node));
     remove(&field);
     let base = deploy("base");
-    let again = field.cluster.try_kubectl(&["delete", "-k", &base, "--ignore-not-found", "--wait=false"]);
-    again.expect("nothing keeps them");
+    // The API server hears a moment later that nothing keeps them.
+    wait::until("the CRDs to go", || {
+        field.cluster.try_kubectl(&["delete", "-k", &base, "--ignore-not-found", "--wait=false"])
+    });
     for kind in ["nnce", "nips", "nip"] {
         let left = field.cluster.try_kubectl(&["get", kind, "-o", "name"]).unwrap_or_default();
         for name in left.lines() {
