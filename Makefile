@@ -27,11 +27,13 @@ test-long: setup-tests ## What takes minutes more: plans, captures and pools by 
 CLUSTER_BERTH := target/cluster/berth
 
 .PHONY: test-cluster
-test-cluster: setup-tests ## Berth on a cluster with real kubelets, in namespaces of this machine (as root); TEST=nodes runs some
+test-cluster: setup-tests ## Berth on a cluster with real kubelets, in namespaces of this machine (as root); TEST=nodes runs some, BERTH_STATIC=file another build
 	tests/cluster/build.sh >/dev/null
+ifndef BERTH_STATIC
 	$(CARGO) rustc $(LOCKED) -p agent --bin berth -- -C target-feature=+crt-static -C strip=symbols
 	install -D target/debug/berth $(CLUSTER_BERTH)
-	BERTH_STATIC=$(abspath $(CLUSTER_BERTH)) $(CARGO) test $(LOCKED) -p cluster-tests --test cluster -- --ignored --test-threads=1 $(TEST)
+endif
+	BERTH_STATIC=$(abspath $(or $(BERTH_STATIC),$(CLUSTER_BERTH))) $(CARGO) test $(LOCKED) -p cluster-tests --test cluster -- --ignored --test-threads=1 $(TEST)
 
 .PHONY: demo
 demo: setup ## Build berth and show it all on this machine: hosts, pools, a policy, and what may happen to them
@@ -85,7 +87,7 @@ IMAGE_FLAGS := -C target-feature=+crt-static --remap-path-prefix=$(CURDIR)=/bert
 .PHONY: image
 image: setup ## Write the container image target/berth-image.tar, without a daemon; IMAGE=name:tag
 	RUSTFLAGS="$(IMAGE_FLAGS)" $(CARGO) build --release $(LOCKED) --target $(IMAGE_TARGET) -p agent
-	deploy/image.sh target/$(IMAGE_TARGET)/release/berth $(IMAGE) target/berth-image.tar
+	IMAGE_TARGET=$(IMAGE_TARGET) deploy/image.sh target/$(IMAGE_TARGET)/release/berth $(IMAGE) target/berth-image.tar
 
 .PHONY: test-image
 test-image: setup ## Build the image twice, in two places, and compare the digests; many minutes

@@ -6,7 +6,8 @@
 # The program is /NAME in the image, its entry point, and all that is in it. The tar is an OCI image layout, which
 # 'ctr images import', 'podman load' and 'kind load image-archive' take; the list that older 'docker load's want is in it
 # too. The same program gives the same bytes, whoever runs this and when: times are zero, owners root, files sorted.
-# Prints what a node has to fetch, and the digest by which it knows the image. COMPRESSION=1 is for those in a hurry.
+# Prints what a node has to fetch, and the digest by which it knows the image. COMPRESSION=1 is for those in a hurry;
+# IMAGE_TARGET is what the program was built for, by Rust's name for it, where that is not this machine.
 #
 # A shell is enough for it: GNU tar, gzip and sha256sum are on every machine that can build the program.
 set -euo pipefail
@@ -35,10 +36,15 @@ put() {
     mv "$1" "$work/image/blobs/sha256/$sum"
 }
 
-case $(uname -m) in
+# By Go's name for it, which images have.
+target=${IMAGE_TARGET:-$(uname -m)}
+case ${target%%-*} in
 x86_64) architecture=amd64 ;;
 aarch64) architecture=arm64 ;;
-*) architecture=$(uname -m) ;;
+powerpc64le | ppc64le) architecture=ppc64le ;;
+riscv64*) architecture=riscv64 ;;
+s390x) architecture=s390x ;;
+*) echo "image.sh: no architecture of images is known for $target; add it here" >&2 && exit 2 ;;
 esac
 
 install -m 755 "$program" "$work/root/$name"

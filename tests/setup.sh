@@ -81,6 +81,8 @@ packages() {
     # Tests of the API: a control plane, which is built with Go where there is none.
     command -v setpriv >/dev/null && command -v flock >/dev/null || printf '%s\n' util-linux
     command -v go >/dev/null || tests/control-plane/build.sh --find >/dev/null 2>&1 || printf '%s\n' golang-go ca-certificates
+    # Tests of the cluster: a request that kubectl doesn't send as it is.
+    command -v curl >/dev/null || printf '%s\n' curl
 }
 
 install_packages() {

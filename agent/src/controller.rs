@@ -63,8 +63,8 @@ pub struct Settings {
     /// How often it is said again that somebody holds what no range has (R66): rarely enough for whoever knows already, and
     /// within the hour for which Events are kept.
     pub remind: Duration,
-    /// How long a deleted pool stays, so that whoever holds an address of it hears of it, and how long a Draining range must
-    /// have been idle before it may go (R65).
+    /// How long a deleted pool that is in use stays, so that whoever holds an address of it hears of it, and how long a
+    /// Draining range must have been idle before it may go (R65).
     pub grace: Duration,
 }
 

@@ -27,13 +27,24 @@ fn folder(name: &str) -> PathBuf {
 
 /// A program of this mode in a folder of its own, and the image of it; what the script printed.
 fn write(folder: &Path, mode: u32, umask: &str) -> String {
+    said(&mut writing(folder, mode, umask))
+}
+
+fn writing(folder: &Path, mode: u32, umask: &str) -> Command {
     let program = folder.join("berth");
     fs::write(&program, "#!/bin/true\n".repeat(1000)).expect("a program");
     fs::set_permissions(&program, fs::Permissions::from_mode(mode)).expect("its mode");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/image.sh");
     let line = format!("umask {umask}; exec \"$0\" \"$@\"");
     let mut command = Command::new("bash");
-    said(command.args(["-c", &line]).arg(script).arg(program).arg(IMAGE).arg(folder.join("image.tar")))
+    command.args(["-c", &line]).arg(script).arg(program).arg(IMAGE).arg(folder.join("image.tar"));
+    command.env_remove("IMAGE_TARGET");
+    command
+}
+
+/// The image in a folder, taken apart there.
+fn unpack(folder: &Path) {
+    said(Command::new("tar").arg("-xf").arg(folder.join("image.tar")).arg("-C").arg(folder));
 }
 
 #[test]
@@ -64,7 +75,7 @@ fn json(path: &Path) -> Value {
 fn it_is_an_oci_layout_of_one_program() {
     let folder = folder("layout");
     let printed = write(&folder, 0o755, "022");
-    said(Command::new("tar").arg("-xf").arg(folder.join("image.tar")).arg("-C").arg(&folder));
+    unpack(&folder);
 
     assert_eq!(json(&folder.join("oci-layout"))["imageLayoutVersion"], "1.0.0");
     let index = json(&folder.join("index.json"));
@@ -94,4 +105,30 @@ fn it_is_an_oci_layout_of_one_program() {
     for path in [&docker[0]["Config"], &docker[0]["Layers"][0]] {
         assert!(folder.join(path.as_str().expect("a path")).exists(), "{path}");
     }
+}
+
+/// Of what the program was built for, not of the machine that it was built on.
+#[test]
+fn its_architecture_is_that_of_the_program() {
+    for (target, architecture) in [
+        ("x86_64-unknown-linux-gnu", "amd64"),
+        ("aarch64-unknown-linux-gnu", "arm64"),
+        ("riscv64gc-unknown-linux-gnu", "riscv64"),
+    ] {
+        let folder = folder(target);
+        said(writing(&folder, 0o755, "022").env("IMAGE_TARGET", target));
+        unpack(&folder);
+        let entry = &json(&folder.join("index.json"))["manifests"][0];
+        let manifest = json(&blob(&folder, entry));
+        let config = json(&blob(&folder, &manifest["config"]));
+        assert_eq!(
+            (&entry["platform"]["architecture"], &config["architecture"]),
+            (&architecture.into(), &architecture.into()),
+            "{target}"
+        );
+    }
+    let other = folder("other-target");
+    let output = writing(&other, 0o755, "022").env("IMAGE_TARGET", "z80-none-elf").output().expect("it runs");
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && wrong.contains("known for z80-none-elf"), "{wrong}");
 }

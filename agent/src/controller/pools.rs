@@ -288,7 +288,7 @@ impl Lead {
         let mut finalizers = look.known.object.finalizers().to_vec();
         let before = finalizers.len();
         finalizers.retain(|one| one != finalizer::RANGE_IN_USE);
-        if look.now < over {
+        if look.now < over && !self.is_unused(look) {
             self.later(look, over);
         } else if finalizers.len() < before {
             let step = self.patch_pool(look, json!({"finalizers": finalizers})).await;
@@ -300,6 +300,17 @@ impl Lead {
             return Ok(Step::On);
         }
         self.serve(look).await
+    }
+
+    /// Whether there is nobody who could hear that this pool goes: its ledger is proven, and empty, and no enactment names it. That
+    /// nobody enters meanwhile is seen to by the write, which is good for this version of the pool only. Slices are cut without a
+    /// write of the pool's, so a sliced pool waits; one on hold waits for what agents assert.
+    fn is_unused(&self, look: &Look) -> bool {
+        let ledger = &look.ledger;
+        let is_proven = !ledger.needs_rebuild() && ledger.hold.is_none();
+        let is_shared = !look.known.pool.is_sliced() && look.slices.is_empty();
+        let is_named = || self.known.index().by_pool.contains_key(&look.name);
+        is_proven && is_shared && ledger.allocations.is_empty() && !is_named()
     }
 
     /// Holders before waiters: an unproven ledger is put together before anything is given of it (rule 5).

@@ -473,14 +473,26 @@ impl Field {
 
     pub(crate) async fn until_no_enactment(&self, host: &Host, policy: &str) {
         let name = crds::names::enactment_name(&host.name, policy);
-        let api = self.api::<NodeNetworkConfigurationEnactment>();
+        self.until_gone::<NodeNetworkConfigurationEnactment>(&name).await;
+    }
+
+    pub(crate) async fn until_gone<K>(&self, name: &str)
+    where
+        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+            + Clone
+            + serde::Serialize
+            + serde::de::DeserializeOwned
+            + Debug,
+        K::DynamicType: Default,
+    {
+        let api = self.api::<K>();
         let waited = tokio::time::timeout(PATIENCE, async {
-            while api.get_opt(&name).await.expect("an answer").is_some() {
+            while api.get_opt(name).await.expect("an answer").is_some() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
         if waited.await.is_err() {
-            let own = api.get_opt(&name).await.expect("an answer");
+            let own = api.get_opt(name).await.expect("an answer");
             panic!("{name} never goes: {:#}", json!(own));
         }
     }

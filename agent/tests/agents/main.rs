@@ -162,6 +162,7 @@ suite! {
         ranges:
             r19_the_prefix_length_is_the_ranges
             a_claim_has_an_address_of_each_family
+            a_pool_that_nobody_uses_goes_at_once
             r59_a_pool_that_gives_says_how_its_ledger_is_written
             r33_r66_r97_r99_a_pool_made_anew_takes_back_what_it_has
             r60_r74_r109_a_full_pool_grows

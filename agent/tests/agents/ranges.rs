@@ -357,11 +357,42 @@ pub(crate) async fn r81_r103_pools_of_the_configuration_are_there(on: On) {
     field.agree().await;
 }
 
+fn graced(seconds: u64) -> Settings {
+    Settings { grace: Duration::from_secs(seconds), ..Settings::default() }
+}
+
+/// The grace is for those who use a pool: one that nobody uses goes at once, whether nobody ever did or the last has let go. One
+/// that is in use stays.
+pub(crate) async fn a_pool_that_nobody_uses_goes_at_once(on: On) {
+    let field = Field::told(on, graced(3600)).await;
+    let range = |net: u8| json!({"range": {"cidr": format!("10.10.{net}.0/24")}});
+    let is_proven = |pool: &Value| pool["status"]["rebuiltFor"] == pool["metadata"]["uid"];
+    for (name, net) in [("used", 10), ("idle", 20)] {
+        field.pool(name, range(net)).await;
+        field.until_pool(name, "proven", is_proven).await;
+    }
+    field.policy("one", one_address("used")).await;
+    let host = field.host("node01", 1).await;
+    field.until_standing(&host, "one", "Available").await;
+
+    field.delete::<NodeIPPool>("used").await;
+    field.delete::<NodeIPPool>("idle").await;
+    field.until_gone::<NodeIPPool>("idle").await;
+    // What came before that was looked at before that.
+    let used =
+        field.until_pool("used", "going", |pool| !pool["metadata"]["deletionTimestamp"].is_null()).await;
+    assert_eq!(used["status"]["allocated"], 1);
+    field.delete_policy("one").await;
+    field.until_no_enactment(&host, "one").await;
+    assert_eq!(host.addresses("eth0"), Vec::<String>::new());
+    field.until_gone::<NodeIPPool>("used").await;
+    field.agree().await;
+}
+
 /// R62, R64, R65, R82, R95, R96, R109 (Delete, Terminate, delete a range in use): renumbering. A new range, the old one drains: it gives nothing new, and can't go while it holds
 /// something, nor before its grace is over; who claims anew gets of the new one. A holder who had not been heard of says so in
 /// that time: told, and it has to wait on. Then it goes, and nobody's address changes by that.
 pub(crate) async fn r62_r64_r65_r82_r95_r96_a_range_drains_and_goes(on: On) {
-    let graced = |seconds: u64| Settings { grace: Duration::from_secs(seconds), ..Settings::default() };
     let mut field = Field::told(on, graced(3600)).await;
     let old = json!({"name": "old", "cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.9"});
     field.pool("racks", json!({"ranges": [old], "quarantine": "1s", "staticBand": "None"})).await;

@@ -1,10 +1,11 @@
-//! kubectl, as the administrator: the one way in which tests speak to the cluster.
+//! kubectl, as the administrator: the one way in which tests speak to the cluster, but for a request that it doesn't send.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::pki::SERVER;
 use crate::{Cluster, Node, answer};
 
 impl Cluster {
@@ -22,8 +23,17 @@ impl Cluster {
         let kubectl = self.programs.kubectl.display().to_string();
         let mut command = self.on(node, &kubectl);
         let authority = self.authority.path("ca.crt").display().to_string();
-        command.args(["--server", "https://10.99.0.1:443", "--certificate-authority", &authority]);
+        command.args(["--server", SERVER, "--certificate-authority", &authority]);
         command.args(["--cache-dir", "/run/kubectl"]);
+        command
+    }
+
+    /// curl on a node, about this path of the API, for a request that kubectl doesn't send as it is; with nothing that says who
+    /// asks. It fails only where there is no answer.
+    pub fn curl(&self, node: Node, path: &str) -> Command {
+        let mut command = self.on(node, "curl");
+        let authority = self.authority.path("ca.crt").display().to_string();
+        command.args(["--silent", "--show-error", "--cacert", &authority, &format!("{SERVER}{path}")]);
         command
     }
 

@@ -10,7 +10,7 @@ use rcgen::{
 use serde_json::json;
 
 /// Where the API server is.
-const SERVER: &str = "https://10.99.0.1:443";
+pub(crate) const SERVER: &str = "https://10.99.0.1:443";
 
 /// The authority, and the folder with all it made.
 pub(crate) struct Authority {

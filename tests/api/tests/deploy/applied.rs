@@ -82,6 +82,94 @@ fn takes_the_monitored_overlay(plane: &ControlPlane) {
     done(plane, &["apply", "--dry-run=server", "-f", &file.display().to_string()]);
 }
 
+/// As docs/install.md has them, in one go.
+const EXAMPLES: [&str; 6] = [
+    "-f",
+    "docs/examples/traffic-1.yaml",
+    "-f",
+    "docs/examples/traffic-2.yaml",
+    "-f",
+    "docs/examples/static-ip.yaml",
+];
+
+/// Five refusals, one for each CRD, and nothing else that is wrong.
+#[track_caller]
+fn are_kept(said: &str) {
+    assert_eq!(said.lines().count(), 5, "{said}");
+    for line in said.lines() {
+        assert!(line.contains("'berth-definitions' denied request: kept: with it would go"), "{line}");
+    }
+}
+
+/// What there is of Berth's own, besides the namespace, which takes a moment to go.
+fn parts(plane: &ControlPlane) -> Vec<String> {
+    let kinds = "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,\
+                 flowschema,prioritylevelconfiguration,role,rolebinding,daemonset,deployment";
+    let all = done(plane, &["get", kinds, "-A", "-o", "name"]);
+    all.lines().filter(|line| line.contains("berth")).map(str::to_owned).collect()
+}
+
+fn makes_enactment(plane: &ControlPlane) {
+    let enactment = json!({
+        "apiVersion": "nmstate.io/v1beta1", "kind": "NodeNetworkConfigurationEnactment",
+        "metadata": {"name": "node01.static-ip", "finalizers": ["nmstate.io/addresses"]},
+    });
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("enactment.json");
+    std::fs::write(&file, enactment.to_string()).expect("written");
+    done(plane, &["apply", "-f", &file.display().to_string()]);
+}
+
+/// What becomes of who types what they typed to install it, with delete in place of apply: as docs/uninstall.md tells.
+#[test]
+fn deleting_the_base_keeps_the_crds_once_and_not_twice() {
+    let plane = ControlPlane::start().unwrap_or_else(|wrong| panic!("{wrong}"));
+    done(&plane, &["apply", "-k", "deploy/base"]);
+    done(&plane, &[&["apply"], &EXAMPLES[..]].concat());
+    // Of what a manifest says of its status nothing is taken.
+    let held = done(&plane, &["get", "nip", "traffic-1", "-o=jsonpath={.status.allocations}"]);
+    assert_eq!(held, "{}");
+    makes_enactment(&plane);
+    until_kept(&plane);
+    let all = || done(&plane, &["get", "nip,nncp,nnce", "-o", "name"]).lines().count();
+
+    let first = kubectl(&plane, &["delete", "-k", "deploy/base"]);
+    assert_eq!(first.status.code(), Some(1));
+    are_kept(&String::from_utf8_lossy(&first.stderr));
+    assert_eq!((all(), parts(&plane)), (4, Vec::new()));
+    // The way to finish: it waits for what is on its way out.
+    done(&plane, &["delete", "-k", "deploy/remove", "--ignore-not-found"]);
+    assert_eq!(done(&plane, &["get", "namespace", "-o", "name"]).matches("berth").count(), 0);
+    assert_eq!(all(), 4);
+
+    // The policy that kept them is gone: this time they go, but for what a finalizer holds. Without --wait=false that is waited for.
+    let again = kubectl(&plane, &["delete", "-k", "deploy/base", "--wait=false"]);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.lines().all(|line| line.contains("(NotFound)")), "{said}");
+    until_crds(&plane, &["nodenetworkconfigurationenactments.nmstate.io"]);
+    let free =
+        ["patch", "nnce/node01.static-ip", "--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#];
+    done(&plane, &free);
+    until_crds(&plane, &[]);
+}
+
+/// An API server has heard of a policy a moment after it was applied.
+fn until_kept(plane: &ControlPlane) {
+    RUNTIME.block_on(wait::until("CRDs to be kept", || async {
+        let tried = kubectl(plane, &["delete", "crd", "nodeippools.nmstate.io", "--dry-run=server"]);
+        if tried.status.success() { Err("it may be deleted".to_owned()) } else { Ok(()) }
+    }));
+}
+
+/// Waits until these CRDs of ours are left, and no others.
+fn until_crds(plane: &ControlPlane, wanted: &[&str]) {
+    RUNTIME.block_on(wait::until("CRDs to be gone", || async {
+        let all = done(plane, &["get", "crd", "-o", "name"]);
+        let names = all.lines().filter_map(|line| line.split_once('/')).map(|(_, name)| name);
+        let left: Vec<&str> = names.filter(|name| name.contains("nmstate.io")).collect();
+        if left == wanted { Ok(()) } else { Err(format!("{left:?}, not {wanted:?}")) }
+    }));
+}
+
 /// Of a host that holds an address in it.
 fn a_slice_in_use(plane: &ControlPlane) -> String {
     let slice = json!({
@@ -101,14 +189,9 @@ fn a_slice_in_use(plane: &ControlPlane) -> String {
 }
 
 fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
-    done(plane, &["apply", "-f", "docs/examples/traffic-1.yaml", "-f", "docs/examples/static-ip.yaml"]);
+    done(plane, &[&["apply"], &EXAMPLES[..]].concat());
     let output = kubectl(plane, &["delete", "-k", "crds/yaml"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    // Five refusals, one for each CRD, and nothing else that is wrong.
-    assert_eq!(said.lines().count(), 5, "{said}");
-    for line in said.lines() {
-        assert!(line.contains("'berth-definitions' denied request: kept: with it would go"), "{line}");
-    }
+    are_kept(&String::from_utf8_lossy(&output.stderr));
     let slice = a_slice_in_use(plane);
     let free = ["patch", &slice, "--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#];
     let said = kubectl(plane, &free);
@@ -121,11 +204,8 @@ fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
     for _ in 0..2 {
         done(plane, &["delete", "-k", "deploy/remove", "--ignore-not-found"]);
     }
-    assert_eq!(done(plane, &["get", "nip,nncp", "-o", "name"]).lines().count(), 2);
-    assert_eq!(
-        done(plane, &["get", "clusterrole,validatingadmissionpolicy", "-o", "name"]).matches("berth").count(),
-        0
-    );
+    assert_eq!(done(plane, &["get", "nip,nncp", "-o", "name"]).lines().count(), 3);
+    assert_eq!(parts(plane), Vec::<String>::new());
     // And now that Berth is gone, they go; finalizers too, once the API server has heard that the policy is gone.
     RUNTIME.block_on(wait::until("a slice without its finalizer", || async {
         let output = kubectl(plane, &free);
@@ -135,7 +215,7 @@ fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
             .then_some(())
             .ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())
     }));
-    done(plane, &["delete", "-f", "docs/examples/traffic-1.yaml", "-f", "docs/examples/static-ip.yaml"]);
+    done(plane, &[&["delete"], &EXAMPLES[..]].concat());
     done(plane, &["delete", "-k", "crds/yaml"]);
-    assert_eq!(done(plane, &["get", "crd", "-o", "name"]).matches("nmstate.io").count(), 0);
+    until_crds(plane, &[]);
 }

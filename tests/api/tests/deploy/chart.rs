@@ -19,6 +19,12 @@ fn with_prometheus_it_is_the_component() {
 }
 
 #[test]
+fn with_the_page_it_is_the_overlay() {
+    let helmed = helmed(&["--set=page.enabled=true"]);
+    assert_eq!(differences(&kustomized("deploy/overlays/page"), &helmed), Vec::<String>::new());
+}
+
+#[test]
 fn values_change_what_they_say() {
     let set = [
         "--set=image=registry.example/berth:1",

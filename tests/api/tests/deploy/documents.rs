@@ -5,11 +5,15 @@ use std::fs;
 
 use crds::names;
 
-use crate::monitoring::{alerts, metrics};
-use crate::rendered::root;
+use crate::monitoring::{alerts, alerts_of, metrics};
+use crate::rendered::{Objects, helmed, kustomized, root};
+
+fn document(name: &str) -> String {
+    fs::read_to_string(root().join("docs").join(name)).unwrap_or_else(|wrong| panic!("docs/{name}: {wrong}"))
+}
 
 fn operations() -> String {
-    fs::read_to_string(root().join("docs/operations.md")).expect("docs/operations.md")
+    document("operations.md")
 }
 
 /// Headings as links spell them.
@@ -41,6 +45,39 @@ fn each_alert_has_a_heading_and_each_heading_an_alert() {
     let others: Vec<&String> =
         anchors.iter().filter(|anchor| anchor.starts_with("berth") && !named.contains(*anchor)).collect();
     assert!(others.is_empty(), "there is no alert for {others:?}");
+}
+
+/// The kustomization that docs/install.md has for this, with the folder of `deploy` that it names.
+fn kustomization_with(word: &str) -> Objects {
+    let text = document("install.md");
+    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    let block = blocks.map(|(block, _)| block).find(|block| block.contains(word)).expect("a block");
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("as-documented");
+    fs::create_dir_all(&folder).expect("a folder");
+    // kustomize takes a folder from elsewhere by the way there, not by its whole path.
+    let ups = "../".repeat(folder.canonicalize().expect("a folder").components().count() - 1);
+    let deploy = format!("- {ups}{}/deploy/", root().display().to_string().trim_start_matches('/'));
+    fs::write(folder.join("kustomization.yaml"), block.replace("- deploy/", &deploy)).expect("written");
+    kustomized(&folder.display().to_string())
+}
+
+/// As docs/install.md tells, by kustomize and by Helm: whoever serves the documents says where.
+#[test]
+fn links_of_alerts_lead_to_where_the_administrator_says() {
+    let address = "https://docs.example/berth/operations.md";
+    let set = format!("--set=prometheus.runbooks={address}");
+    let helmed = helmed(&["--set=prometheus.enabled=true", &set]);
+    for objects in [kustomization_with("runbook_url"), helmed] {
+        let wanted = |name: &str| format!("{address}#{}", name.to_lowercase());
+        let found: Vec<(String, String)> = alerts_of(&objects)
+            .iter()
+            .map(|alert| (&alert["alert"], &alert["annotations"]["runbook_url"]))
+            .map(|(name, link)| (wanted(name.as_str().unwrap_or_default()), link))
+            .map(|(wanted, link)| (wanted, link.as_str().unwrap_or_default().to_owned()))
+            .collect();
+        assert_eq!(found.len(), alerts().len());
+        found.iter().for_each(|(wanted, link)| assert_eq!(wanted, link));
+    }
 }
 
 /// Reasons of Events, in the sources that say them.

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::rendered::{kustomized, root, the};
+use crate::rendered::{Objects, kustomized, root, the};
 
 /// The metrics that the program shows, by their names in its source.
 pub(crate) fn metrics() -> BTreeSet<String> {
@@ -31,8 +31,11 @@ fn named(expression: &str) -> BTreeSet<String> {
 }
 
 pub(crate) fn alerts() -> Vec<Value> {
-    let objects = kustomized("deploy/overlays/monitored");
-    let rule = the(&objects, "PrometheusRule", "berth");
+    alerts_of(&kustomized("deploy/overlays/monitored"))
+}
+
+pub(crate) fn alerts_of(objects: &Objects) -> Vec<Value> {
+    let rule = the(objects, "PrometheusRule", "berth");
     let groups = rule["spec"]["groups"].as_array().expect("groups");
     groups.iter().flat_map(|group| group["rules"].as_array().cloned().expect("rules")).collect()
 }

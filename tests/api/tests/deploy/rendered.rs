@@ -40,6 +40,7 @@ pub(crate) fn objects(text: &str) -> Objects {
     objects
 }
 
+/// A folder of the repository, or any by its whole path.
 #[track_caller]
 pub(crate) fn kustomized(folder: &str) -> Objects {
     objects(&text_of(Command::new(&PROGRAMS.kubectl).arg("kustomize").arg(root().join(folder))))

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard};
 
-use cluster_tests::{Cluster, Node, wait};
+use cluster_tests::{Cluster, Node, answer, wait};
 use serde_json::{Value, json};
 
 /// The nodes that are always there.
@@ -20,6 +20,12 @@ pub(crate) const POOLS: [(&str, &str); 2] = [("traffic-1", "eth1"), ("traffic-2"
 
 /// What the policy is called.
 pub(crate) const POLICY: &str = "static-ip";
+
+/// What runs, by the names that kubectl takes.
+pub(crate) const WORKLOADS: [&str; 2] = ["daemonset/berth-agent", "deployment/berth-controller"];
+
+/// Variables that tests set on what runs: where to die, and how much to say.
+const SET_BY_TESTS: [&str; 2] = ["BERTH_FAULT", "BERTH_LOG_LEVEL"];
 
 /// Short, for tests that wait for its end; long enough to be seen between two looks on a machine that is busy.
 const QUARANTINE: &str = "6s";
@@ -86,14 +92,13 @@ impl Field {
     /// As `docs` tell an administrator to.
     pub(crate) fn install(&self) {
         self.cluster.kubectl(&["apply", "-k", &quick("base")]);
-        for node in self.cluster.get(&["nodes"])["items"].as_array().into_iter().flatten() {
-            let name = node["metadata"]["name"].as_str().unwrap_or_default();
-            if let Some(stray) = (4..10).map(Node).find(|node| node.name() == name) {
-                self.unplug(stray);
-            }
+        // What a test set stays over that: `apply` takes away only what it has put there.
+        for what in WORKLOADS {
+            self.set_env(what, &SET_BY_TESTS.map(|name| format!("{name}-")));
         }
+        let strays = self.strays();
+        strays.iter().for_each(|&stray| self.unplug(stray));
         self.wait_rolled_out();
-        let objects = json!({"apiVersion": "v1", "kind": "List", "items": seeds()});
         // A CRD that was just made is served a moment later.
         wait::until("the pools and the policy", || {
             self.cluster.try_kubectl(&["get", "nodeippools,nncp,nnce"])
@@ -104,9 +109,24 @@ impl Field {
                 self.cluster.kubectl(&["delete", "nncp", name]);
             }
         }
-        self.cluster.kubectl_with(&["apply", "-f", "-"], &objects.to_string());
+        self.apply_seeds();
         self.wait_configured(&NODES);
+        strays.into_iter().for_each(|stray| self.wait_set_aside(stray));
         self.is_whole.set(true);
+    }
+
+    /// The pools and the policy.
+    pub(crate) fn apply_seeds(&self) {
+        let objects = json!({"apiVersion": "v1", "kind": "List", "items": seeds()});
+        self.cluster.kubectl_with(&["apply", "-f", "-"], &objects.to_string());
+    }
+
+    /// Nodes that a test which failed left running.
+    fn strays(&self) -> Vec<Node> {
+        let nodes = self.cluster.get(&["nodes"]);
+        let names: Vec<&Value> =
+            nodes["items"].as_array().into_iter().flatten().map(|node| &node["metadata"]["name"]).collect();
+        (4..10).map(Node).filter(|node| names.iter().any(|&name| *name == node.name())).collect()
     }
 
     pub(crate) fn wait_ready(&self, node: Node) {
@@ -116,9 +136,26 @@ impl Field {
     }
 
     pub(crate) fn wait_rolled_out(&self) {
-        for what in ["daemonset/berth-agent", "deployment/berth-controller"] {
+        for what in WORKLOADS {
             self.cluster.kubectl(&["-n", "berth-system", "rollout", "status", what, "--timeout=120s"]);
         }
+    }
+
+    /// Sets variables of what runs (`NAME=value`), or takes them away (`NAME-`); pods that have them otherwise are replaced. The
+    /// next [`Field::install`] takes away those of [`SET_BY_TESTS`].
+    pub(crate) fn set_env(&self, what: &str, settings: &[String]) {
+        let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
+        self.cluster.kubectl(&[&["-n", "berth-system", "set", "env", what], &settings[..]].concat());
+    }
+
+    /// Waits until a node has no such link.
+    pub(crate) fn wait_no_link(&self, node: Node, link: &str) {
+        wait::until(&format!("{link} to be gone from {}", node.name()), || {
+            match answer(self.cluster.on(node, "ip").args(["link", "show", link])) {
+                Ok(shown) => Err(shown),
+                Err(_) => Ok(()),
+            }
+        });
     }
 
     /// Each of these nodes has the addresses that the pools' ledgers say are its own, and nothing else.
@@ -165,6 +202,11 @@ impl Field {
     /// A host goes for good. Its addresses are quarantined, or free already, when this returns.
     pub(crate) fn take_away(&self, node: Node) {
         self.unplug(node);
+        self.wait_set_aside(node);
+    }
+
+    /// Waits until nobody may use the addresses of a node that is gone, or nothing of them is left.
+    fn wait_set_aside(&self, node: Node) {
         wait::until("its addresses to be quarantined", || {
             let left = self.entries_of(node)?;
             match left.iter().all(|entry| entry["state"] == "Quarantined") {

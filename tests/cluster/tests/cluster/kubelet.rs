@@ -41,12 +41,7 @@ fn without_a_kubelet_the_agent_works_on_and_nothing_is_taken_from_its_node() {
     ready("True");
     let gone = json!({"name": "br-beside", "type": "linux-bridge", "state": "absent"});
     field.apply_policy("beside", Some(node), &gone);
-    wait::until("the bridge to be gone", || {
-        match cluster_tests::answer(field.cluster.on(node, "ip").args(["link", "show", "br-beside"])) {
-            Ok(shown) => Err(shown),
-            Err(_) => Ok(()),
-        }
-    });
+    field.wait_no_link(node, "br-beside");
     field.cluster.kubectl(&["delete", "nncp", "beside"]);
     assert_eq!(field.wait_configured(&NODES), before);
 }

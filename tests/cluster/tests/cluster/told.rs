@@ -23,7 +23,7 @@ const DEGRADED: &str = "Degraded FailedToConfigure";
 const FAILING: &str = "Failing FailedToConfigure";
 
 /// In the order of docs/operations.md, which tells what each means.
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     Case {
         policy: "exhausted",
         status: DEGRADED,
@@ -51,6 +51,13 @@ const CASES: [Case; 8] = [
         enactment: FAILING,
         cause: "capture \"nic\": 1:12: interface with 'name=eth9' not found",
         besides: "hint: 'name' is there with: ",
+    },
+    Case {
+        policy: "no-card",
+        status: DEGRADED,
+        enactment: FAILING,
+        cause: "interfaces[0].name: there is no interface eth9",
+        besides: "a link of type ethernet can't be made",
     },
     Case {
         policy: "misspelled",
@@ -128,6 +135,7 @@ fn objects() -> (Vec<Value>, Vec<Value>) {
         policy("no-such-pool", here(), nowhere, addressed("ip")),
         policy("broken-template", here(), ample, addressed("address")),
         policy("no-match", here(), unmatched, matched),
+        policy("no-card", here(), none(), card(json!({"name": "eth9"}))),
         policy("misspelled", here(), none(), card(json!({"ipv4": {"enabled": true, "adress": []}}))),
         policy("unsupported", here(), none(), card(json!({"type": "ovs-bridge"}))),
         policy("this", here(), none(), bridge(1400)),
@@ -241,7 +249,7 @@ fn clear(field: &Field, first: &[Value], then: &[Value]) {
     let pools = of(first, "NodeIPPool");
     for (kind, names) in [("nncp", policies), ("nip", pools)] {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        // A pool is there for a minute more, so that whoever holds addresses of it can hear of it.
+        // One that was in use may be there for a moment more, so that whoever holds addresses of it can hear of it.
         field.cluster.kubectl(&[&["delete", kind, "--wait=false"], &names[..]].concat());
     }
     wait::until("their enactments to be gone", || {
