@@ -21,6 +21,9 @@ const LONG: [[Fault; 2]; 6] = [
     [Fault::StoreRestored, Fault::HostReinstalled],
 ];
 
+/// So many where a policy is edited under way; a boot, which it is about, is searched whole.
+const EDITED_STATES: usize = 20_000;
+
 fn print(what: &str, config: &Config, report: &Report) {
     // Past the test harness's capture: the bounds and the numbers are part of the result.
     let line = format!("model: {what} {config}: {report}\n");
@@ -71,6 +74,17 @@ fn every_fault_where_a_policy_names_its_address() {
         [Config::new(2, 2, faults).naming(2), Config::new(2, 2, faults).naming(1).old_copies(0)]
     });
     hold("named", &worlds.map(|config| (config, WHOLE)).collect::<Vec<_>>());
+}
+
+/// Rule 1, each fault alone: a policy that has an address is edited to ask for a second, which not everybody can have. What is in
+/// use stays so, after a boot too.
+#[test]
+fn every_fault_where_a_policy_is_edited_to_ask_for_more() {
+    let worlds = Fault::ALL.map(|fault| {
+        let config = Config::with_captures(2, 2, 2, &[fault]).growing().old_copies(0);
+        (config, if fault == Fault::HostOff { WHOLE } else { Bounds { states: EDITED_STATES } })
+    });
+    hold("edited", &worlds);
 }
 
 /// Those with the most states first.

@@ -55,6 +55,7 @@ impl Agent {
         let waits = policies.iter().chain(self.host.journal.keys().map(|key| &key.policy)).cloned().collect();
         let enactments = self.enactments();
         let nic = self.pooled(&enactments);
+        let good = self.book.in_good();
         let state = self.objects.state.get(self.name.as_str());
         let said = state.as_ref().and_then(|state| records::state::said(state).ok());
         let fresh_id = RequestId::new(random::id());
@@ -69,6 +70,7 @@ impl Agent {
             state: said.as_ref(),
             refresh: state.as_ref().is_some_and(|state| self.asks_for_report(state)),
             nic: &nic,
+            good: &good,
             fresh_id: &fresh_id,
         });
         let Some(action) = action else {

@@ -70,6 +70,31 @@ pub(super) struct Tried {
     owed: Option<Failure>,
 }
 
+/// Is the host other than a state that was good?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drift {
+    None,
+    /// It is, and was put right a moment ago, or could not be.
+    Later {
+        until: Time,
+    },
+    Due,
+}
+
+impl Drift {
+    fn until(self) -> Option<Time> {
+        match self {
+            Self::Later { until } => Some(until),
+            Self::None | Self::Due => None,
+        }
+    }
+
+    /// Nothing is done about it.
+    fn unless_due(self) -> Self {
+        if self == Self::Due { Self::None } else { self }
+    }
+}
+
 /// How an attempt failed.
 #[derive(Clone, Debug)]
 struct Failure {
@@ -209,28 +234,65 @@ impl Agent {
 
     async fn enforce(&mut self, counts: impl Fn(&PolicyName) -> bool) -> Result<Did, NodeError> {
         for (policy, desired) in self.book.good().into_iter().filter(|(policy, _)| counts(policy)) {
-            let Some(seen) = self.observation() else { break };
-            if plan_document(&seen.state, &desired).is_ok_and(|plan| !plan.is_empty()) {
-                if self.tried.get(&policy).is_some_and(|tried| tried.retry_at.is_some_and(|at| at > steady()))
-                {
-                    continue;
-                }
-                let probes = Probes { insist: false, ..self.probes.clone() };
-                let timing = self.book.timing(&policy).unwrap_or(self.timing);
-                let done = self.apply(desired, probes, timing).await;
-                let tried = self.tried.entry(policy.clone()).or_default();
-                let Err(error) = done else {
-                    tried.repaired();
-                    return Ok(Did::Something);
-                };
-                tried.retry_at = Some(steady() + 5);
-                if let Err(error) = self.declined(error).await? {
-                    say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
-                }
+            if self.drift(&policy, &desired) == Drift::Due {
+                self.put_back(&policy, desired).await?;
                 return Ok(Did::Something);
             }
         }
         Ok(Did::Nothing { until: Some(steady() + 5) })
+    }
+
+    /// Is the host other than a policy's last good state?
+    fn drift(&self, policy: &PolicyName, good: &Value) -> Drift {
+        let Some(seen) = self.observation() else { return Drift::None };
+        if !plan_document(&seen.state, good).is_ok_and(|plan| !plan.is_empty()) {
+            return Drift::None;
+        }
+        let retry_at = self.tried.get(policy).and_then(|tried| tried.retry_at);
+        retry_at.filter(|at| *at > steady()).map_or(Drift::Due, |until| Drift::Later { until })
+    }
+
+    /// Brings a policy's last good state about once more. Whether it could be.
+    async fn put_back(&mut self, policy: &PolicyName, good: Value) -> Result<bool, NodeError> {
+        let probes = Probes { insist: false, ..self.probes.clone() };
+        let timing = self.book.timing(policy).unwrap_or(self.timing);
+        let done = self.apply(good, probes, timing).await;
+        let tried = self.tried.entry(policy.clone()).or_default();
+        let Err(error) = done else {
+            tried.repaired();
+            return Ok(true);
+        };
+        tried.retry_at = Some(steady() + 5);
+        if let Err(error) = self.declined(error).await? {
+            say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
+        }
+        Ok(false)
+    }
+
+    /// Something was put back: that is told, and who may be fighting for it.
+    fn tell_repaired(&mut self, one: &Selected) {
+        let fights = self.tried.get(&one.name).is_some_and(|tried| tried.retry_at.is_some());
+        let rivals = fights.then(|| rivals(one, &self.selected()));
+        self.telling.repaired(one, rivals.as_deref());
+    }
+
+    /// While what a policy asks for by now can't be had, or waits for its turn, what it came to last is kept so. What of that
+    /// another may have by now, since it was never claimed, is not.
+    async fn keep_good(&mut self, one: &Selected, outlook: &Outlook) -> Result<Drift, NodeError> {
+        if matches!(outlook.prospect, Prospect::Rendered { met: true, .. }) {
+            return Ok(Drift::None);
+        }
+        let good = self.book.good_of(&one.name).filter(|good| **good != outlook.desired);
+        let Some(good) = good.cloned() else { return Ok(Drift::None) };
+        let drift = self.drift(&one.name, &good);
+        if drift != Drift::Due || self.lacks_claim(one, &good) {
+            return Ok(drift.unless_due());
+        }
+        // What is known of pools may be older than a pool that has one of its addresses.
+        if self.may_be_applied(one) && self.put_back(&one.name, good).await? {
+            self.tell_repaired(one);
+        }
+        Ok(Drift::Due)
     }
 
     fn forget_unselected(&mut self, selected: &[Selected]) -> Result<(), NodeError> {
@@ -269,8 +331,15 @@ impl Agent {
             self.say_failure(one, &outlook, &failure).await?;
             return Ok(Did::Something);
         }
-        match next(&view) {
+        let next = next(&view);
+        let kept = match next {
+            Next::Apply { .. } => Drift::None,
+            Next::Rest { .. } | Next::Say { .. } => self.keep_good(one, &outlook).await?,
+        };
+        match next {
+            _ if kept == Drift::Due => Ok(Did::Something),
             Next::Rest { until } => {
+                let until = [until, kept.until()].into_iter().flatten().min();
                 // What it was brought to with is held by now, perhaps.
                 if matches!(outlook.prospect, Prospect::Rendered { met: true, .. })
                     && view.says(Standing::Available)
@@ -549,8 +618,7 @@ impl Agent {
         match done {
             Ok(()) if repair => {
                 tried.repaired();
-                let rivals = tried.retry_at.is_some().then(|| rivals(&one, &self.selected()));
-                self.telling.repaired(&one, rivals.as_deref());
+                self.tell_repaired(&one);
                 self.applied_literals(&one);
                 self.remember(&one, &outlook)
             }

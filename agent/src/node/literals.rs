@@ -32,6 +32,7 @@ use policy::enact::named;
 use policy::pool::{Pool, Status};
 use policy::rollout::Standing;
 use policy::template::{literal_capture, literal_of};
+use serde_json::Value;
 
 use super::look::Selected;
 use super::{Agent, NodeError};
@@ -184,6 +185,15 @@ impl Agent {
     /// A policy was applied: which pools there are is read once more if it put an address on a card that none has.
     pub(super) fn applied_literals(&mut self, one: &Selected) {
         self.ranges.again |= !self.unclaimed(one).is_empty();
+    }
+
+    /// Has a state of the policy's an address that a pool has, as far as is known, and that is neither held for it nor on a card?
+    pub(super) fn lacks_claim(&self, one: &Selected, state: &Value) -> bool {
+        let held: BTreeSet<IpAddr> = self.host.held_by(|policy| *policy == one.name).collect();
+        let is_there = |ip: IpAddr| held.contains(&ip) || self.addresses().any(|address| address.ip == ip);
+        named(state).any(|(ip, _)| {
+            !is_there(ip) && self.ranges.covering(ip).any(|pool| !gives_nobody(pool, ip))
+        })
     }
 
     /// The addresses that a policy names and that need no claim, as far as is known.

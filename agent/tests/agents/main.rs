@@ -176,6 +176,7 @@ suite! {
             r37_r38_a_pool_is_reset_for_a_node;
         restart:
             r27_a_restarted_agent_keeps_its_address
+            r27_rule1_what_a_policy_has_is_kept_while_it_is_refused_more
             rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
             r27_an_api_that_takes_no_writes_keeps_no_address_off
             r27_r111_a_start_without_the_api_is_from_the_journal

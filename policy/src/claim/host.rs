@@ -108,6 +108,9 @@ pub struct Seen<'a> {
     pub refresh: bool,
     /// Pooled addresses on the NICs, told by their mark.
     pub nic: &'a BTreeSet<IpAddr>,
+    /// What policies were last brought about with, on the NICs just now or not: of those whose last good state can be had
+    /// again, since every pooled address in it is still held.
+    pub good: &'a BTreeMap<PolicyName, BTreeSet<IpAddr>>,
     /// A random id, to be used if a new one is needed.
     pub fresh_id: &'a RequestId,
 }

@@ -1,5 +1,8 @@
 //! Several captures of one policy, all or none (rule 1), and literal addresses that change.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use super::super::fixtures::*;
 use super::site::{Site, claim};
 use crate::claim::*;
@@ -137,6 +140,49 @@ fn r97_a_sibling_that_is_held_stays() {
     site.ledger_mut("pool-b").allocations.insert(ip("10.0.1.1"), held("other", 9));
     site.settle();
     assert_eq!(site.nic, ips(&["10.0.0.1"]).into_iter().collect());
+}
+
+// A policy that had its address is edited to ask for another, which it can't have. At a boot the NIC is empty: the first goes back
+// there, under its id. What no good state ever had is let go, on the NIC or not.
+#[test]
+fn r27_rule1_what_a_policy_last_had_outlives_a_boot_while_a_sibling_is_refused() {
+    let mut site = two();
+    site.wants.remove(&claim("pool-b", "second"));
+    site.settle();
+    take(&mut site, "pool-b", "10.0.1.1");
+    site.wants.insert(claim("pool-b", "second"), None);
+    site.settle();
+    let had: BTreeSet<IpAddr> = ips(&["10.0.0.1"]).into_iter().collect();
+    assert_eq!(site.nic, had, "in use");
+    let id = site.record("first").id.clone();
+    site.good.insert("static-ip".into(), had.clone());
+    site.boot();
+    let done = site.settle();
+    assert_eq!(site.nic, had, "{done:?}");
+    assert!(site.entry("pool-a", "10.0.0.1").is_held_by(&id) && site.record("first").id == id);
+    site.good.clear();
+    site.boot();
+    site.settle();
+    assert!(site.nic.is_empty() && site.ledger("pool-a").allocations.is_empty());
+}
+
+// The journal is lost while a claim is granted and another of its policy refused: what the enactment has is taken up, and given
+// back with the rest.
+#[test]
+fn rule1_a_lost_journal_leaves_nothing_behind_while_a_sibling_is_refused() {
+    let mut site = two_of_one(2);
+    let second = claim("pool", "second");
+    site.wants.remove(&second);
+    while site.step().expect("a step") != "serve" {}
+    site.wants.insert(second, None);
+    let free = site.ledger("pool").allocations.keys().next().map(|one| *one == ip("10.0.0.1"));
+    take(&mut site, "pool", if free == Some(true) { "10.0.0.2" } else { "10.0.0.1" });
+    while site.step().expect("a step") != "request pool/second wants" {}
+    assert!(site.serve());
+    site.host = Host::default();
+    site.settle();
+    assert_eq!(site.ledger("pool").allocations.len(), 1, "the other's");
+    assert!(site.nic.is_empty());
 }
 
 // A pool on hold is asked again and again; the claims on other pools don't wait for that.
