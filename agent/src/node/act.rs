@@ -46,7 +46,7 @@ impl Agent {
         let node = self.node_seen().await;
         let selected = self.selected();
         if matches!(node, NodeSeen::Is(_)) {
-            self.read_ranges(&selected).await?;
+            self.read_ranges(&selected).await;
         }
         let policies: BTreeSet<PolicyName> = selected.iter().map(|one| one.name.clone()).collect();
         let wants = self.wants(&selected);

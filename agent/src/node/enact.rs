@@ -311,7 +311,10 @@ impl Agent {
     async fn policy(&mut self, one: &Selected) -> Result<Did, NodeError> {
         // It came a moment ago: which of its addresses are a pool's is asked first.
         if !self.knows_ranges(one) {
-            return Ok(Did::Something);
+            return match self.unread().cloned() {
+                None => Ok(Did::Something),
+                Some((why, until)) => self.without_pools(one, &why, until).await,
+            };
         }
         let print = self.print(one);
         let tried = self.tried.entry(one.name.clone()).or_default();
@@ -362,6 +365,38 @@ impl Agent {
             Next::Apply { repair } => {
                 self.bring_about(one, outlook, &view, repair).await?;
                 Ok(Did::Something)
+            }
+        }
+    }
+
+    /// Which of its addresses are a pool's can't be found out now: what it was last brought to is kept, and nothing new begun. What
+    /// is said of it already stays so.
+    async fn without_pools(&mut self, one: &Selected, why: &str, until: Time) -> Result<Did, NodeError> {
+        if let Some(good) = self.book.good_of(&one.name).cloned()
+            && self.drift(&one.name, &good) == Drift::Due
+        {
+            if self.put_back(&one.name, good).await? {
+                self.tell_repaired(one);
+            }
+            return Ok(Did::Something);
+        }
+        let message =
+            format!("Waiting to learn which addresses are a pool's: the pools can't be read: {why}");
+        let outlook =
+            Outlook { prospect: Prospect::Asking { message }, rendered: None, desired: Value::Null };
+        let tried = self.tried.entry(one.name.clone()).or_default();
+        tried.asks_since.get_or_insert_with(steady);
+        let tried = tried.clone();
+        let view = self.view(one, &outlook, &tried);
+        match next(&view) {
+            Next::Say { standing, message } if !view.says(Standing::Available) => {
+                self.telling.standing(one, standing, &message);
+                self.say_standing(one, &outlook, standing, &message).await?;
+                Ok(Did::Something)
+            }
+            Next::Rest { until: Some(then) } => Ok(Did::Nothing { until: Some(until.min(then)) }),
+            Next::Say { .. } | Next::Rest { .. } | Next::Apply { .. } => {
+                Ok(Did::Nothing { until: Some(until) })
             }
         }
     }

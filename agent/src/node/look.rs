@@ -143,12 +143,12 @@ impl Agent {
     }
 
     /// The claims that the policies make. A policy whose captures don't match here asks for nothing new; what it has it
-    /// keeps, also while it can't be read.
+    /// keeps, also while it can't be read, or the pools can't.
     pub(super) fn wants(&self, selected: &[Selected]) -> BTreeMap<ClaimKey, Option<IpAddr>> {
         let mut wants = BTreeMap::new();
         for one in selected {
             let kept: Vec<ClaimKey> = self.kept(one).collect();
-            if one.read.doc.is_err() {
+            if one.read.doc.is_err() || !self.knows_ranges(one) {
                 wants.extend(kept.into_iter().map(|key| {
                     let literal = literal_of(key.capture.as_str());
                     (key, literal)
@@ -169,10 +169,24 @@ impl Agent {
         wants
     }
 
-    /// Claims of a policy that the journal has and that are not being given back.
+    /// Claims of a policy that the journal has and that are not being given back; where it was lost, those that the own
+    /// enactment has.
     fn kept<'a>(&'a self, one: &'a Selected) -> impl Iterator<Item = ClaimKey> + 'a {
         let own = self.host.journal.iter().filter(|(key, _)| key.policy == one.name);
-        own.filter(|(_, record)| !matches!(record.phase, Phase::Releasing)).map(|(key, _)| key.clone())
+        let kept =
+            own.filter(|(_, record)| !matches!(record.phase, Phase::Releasing)).map(|(key, _)| key.clone());
+        let asked = self.asked(one).into_iter().filter(|key| !self.host.journal.contains_key(key));
+        kept.chain(asked)
+    }
+
+    /// The claims for which an enactment of this very Node asks.
+    fn asked(&self, one: &Selected) -> Vec<ClaimKey> {
+        let node = self.objects.node.get(self.name.as_str()).and_then(|node| node.uid());
+        let own = one.enactment.as_ref().and_then(|own| records::enactment::read(own).ok());
+        let own = own.filter(|own| node.as_deref() == Some(own.node_uid.as_str()));
+        let slots = own.into_iter().flat_map(|own| own.slots);
+        let asks = slots.filter(|(_, slot)| slot.request.as_ref().is_some_and(|request| request.want));
+        asks.map(|(key, _)| one.key(key.pool.as_str(), key.capture.as_str())).collect()
     }
 
     /// What is wrong with a policy before it has any address, besides that it has none.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crds::{NodeIPSlice, NodeNetworkState};
@@ -480,6 +481,35 @@ pub(crate) async fn rule9_rule11_what_it_costs_to_know_the_pools(api: On) {
         "{:?}",
         read()
     );
+    field.agree().await;
+}
+
+/// Which pools there are can't be read: who names an address waits, and says why; nobody else does.
+pub(crate) async fn rule11_pools_that_cannot_be_read_hold_up_who_names_an_address_alone(api: On) {
+    let field = Field::new(api).await;
+    pool(&field, 9).await;
+    let mut host = field.machine("node01", 2);
+    field.make_node("node01", "True").await;
+    let lost = Arc::new(AtomicBool::new(true));
+    let client = doubles::unlisted(field.client_for(&host).await, lost.clone());
+    field.start_with(&mut host, &client);
+    field.policy("a-named", named("eth0", &["10.10.10.7"])).await;
+    field.policy("captured", address_on(POOL, "eth1")).await;
+    field.until_standing(&host, "captured", "Available").await;
+    let says =
+        |own: &Value| own["status"]["conditions"].to_string().contains("the pools can't be read: etcd");
+    field.until_enactment(&host, "a-named", "said to wait", says).await;
+    assert!(host.addresses("eth0").is_empty());
+    lost.store(false, Ordering::SeqCst);
+    field.until_standing(&host, "a-named", "Available").await;
+    until_held(&field, "10.10.10.7", "node01").await;
+    // What is on the card is put back without them, by an agent that never read them, too.
+    host.stop().await;
+    lost.store(true, Ordering::SeqCst);
+    field.start_with(&mut host, &client);
+    host.ip("addr del 10.10.10.7/24 dev eth0");
+    host.wait_until("put back", || host.addresses("eth0") == ["10.10.10.7/24"]).await;
+    field.until_standing(&host, "a-named", "Available").await;
     field.agree().await;
 }
 
