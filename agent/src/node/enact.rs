@@ -459,6 +459,12 @@ impl Agent {
             one.read.pools.iter().map(|(capture, pool)| one.key(pool, capture)).collect();
         let asked = captures.iter().map(|key| (format!("capture {}", key.capture), key));
         for (place, key) in named.chain(asked) {
+            if let Some(policy) = self.gives_back(key).filter(|_| !self.is_held(key)) {
+                let ip = literal_of(key.capture.as_str()).map(|ip| ip.to_string()).unwrap_or_default();
+                let message =
+                    format!("Waiting for {ip} of pool {}: policy {policy} is giving it back", key.pool);
+                return Err(Prospect::Asking { message });
+            }
             if let Some(refusal) = one.refusal(key) {
                 let message = format!("{place}: pool {}: {}", key.pool, refusal.message);
                 return Err(Prospect::Refused { message });
@@ -477,6 +483,20 @@ impl Agent {
             grants.insert(key.capture.to_string(), granted);
         }
         Ok(grants)
+    }
+
+    /// Another policy of this host that is giving back the literal address that a claim is of, since it is gone.
+    fn gives_back(&self, key: &ClaimKey) -> Option<&PolicyName> {
+        literal_of(key.capture.as_str())?;
+        let is_same = |other: &ClaimKey| (&other.pool, &other.capture) == (&key.pool, &key.capture);
+        let others = self.host.journal.keys().filter(|other| is_same(other) && other.policy != key.policy);
+        let is_gone = |policy: &&PolicyName| self.objects.policies.get(policy.as_str()).is_none();
+        others.map(|other| &other.policy).find(is_gone)
+    }
+
+    /// Does the journal hold what a claim is of? Of a literal address that is all there is to know: a grant says nothing more.
+    fn is_held(&self, key: &ClaimKey) -> bool {
+        self.host.journal.get(key).is_some_and(|record| matches!(record.phase, Phase::Holding(_)))
     }
 
     /// What was granted to a claim, if it is held.

@@ -190,6 +190,39 @@ pub(crate) async fn rule11_of_two_nodes_one_has_it_and_the_other_says_who(api: O
     field.agree().await;
 }
 
+/// A policy takes another's place on a node and names the same address, with a controller and without: it says who has it, gets
+/// it when that one is deleted, and nobody else does, though another node waits for any address of that pool.
+pub(crate) async fn rule11_a_renamed_policy_keeps_its_address_from_others(api: On) {
+    let mut field = Field::new(api).await;
+    pool(&field, 1).await;
+    let host = field.host("node01", 1).await;
+    let other = field.host("node02", 1).await;
+    for (host, label) in [(&host, "one"), (&other, "two")] {
+        field.label(host, label, "yes").await;
+    }
+    field.policy("old", on("one", named("eth0", &["10.10.10.1"]))).await;
+    field.until_standing(&host, "old", "Available").await;
+    field.policy("any", on("two", address_on(POOL, "eth0"))).await;
+    until_refused(&field, &other, "any", "is exhausted").await;
+    for (old, new) in [("old", "new"), ("new", "a-third")] {
+        field.policy(new, on("one", named("eth0", &["10.10.10.1"]))).await;
+        until_refused(&field, &host, new, &format!("(held by node node01, policy {old})")).await;
+        field.delete_policy(old).await;
+        field.until_standing(&host, new, "Available").await;
+        assert_eq!(host.addresses("eth0"), ["10.10.10.1/24"]);
+        assert_eq!(until_held(&field, "10.10.10.1", "node01").await["policy"], new);
+        field.until_no_enactment(&host, old).await;
+        let theirs = field.enactment(&other, "any").await;
+        let grants = theirs["status"]["ippool"][POOL]["grants"].as_object();
+        assert!(grants.is_none_or(|grants| grants.is_empty()), "{theirs:#}");
+        assert!(other.addresses("eth0").is_empty());
+        field.agree().await;
+        if new == "new" {
+            field.lose_controller().await;
+        }
+    }
+}
+
 /// What a policy names no capture gets, neither of its own nor of another's. All of a policy's claims or none: a capture that
 /// goes with a literal that can't be had gets nothing.
 pub(crate) async fn rule11_no_capture_gets_what_a_policy_names(api: On) {

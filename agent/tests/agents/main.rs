@@ -128,6 +128,7 @@ suite! {
         literals:
             r51_rule11_an_address_that_a_policy_names_is_claimed
             rule11_of_two_nodes_one_has_it_and_the_other_says_who
+            rule11_a_renamed_policy_keeps_its_address_from_others
             rule11_no_capture_gets_what_a_policy_names
             rule11_what_a_pool_gives_nobody_is_refused
             rule5_rule11_a_pool_made_later_finds_who_has_it

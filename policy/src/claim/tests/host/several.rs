@@ -243,6 +243,27 @@ fn rule11_a_literal_address_is_claimed_and_a_change_of_it_is_a_new_claim() {
     assert_eq!(site.nic, ips(&["10.0.0.8"]).into_iter().collect());
 }
 
+// A policy is replaced by another that names the same address: that one asks before the first lets go, so at no time is the
+// address nobody's.
+#[test]
+fn rule11_a_policy_that_takes_anothers_place_has_its_address() {
+    let mut site = Site::new().pool("pool", pool(8));
+    let literal = Some(ip("10.0.0.3"));
+    site.wants.insert(claim("pool", "addr"), literal);
+    site.settle();
+    let mut other = claim("pool", "addr");
+    other.policy = "z-other".into();
+    site.wants = [(other, literal)].into();
+    let mut done = Vec::new();
+    while let Some(did) = site.step() {
+        done.push(did);
+        assert!(site.entry("pool", "10.0.0.3").is_held(), "{done:?}");
+    }
+    assert_eq!(site.nic, ips(&["10.0.0.3"]).into_iter().collect(), "{done:?}");
+    assert_eq!(site.entry("pool", "10.0.0.3").policy, "z-other".into());
+    assert!(!site.enactments.contains_key(&"static-ip".into()), "{done:?}");
+}
+
 // There is no other to be given: the same is asked for again, and used once the stranger is gone.
 #[test]
 fn rule10_rule11_a_literal_address_that_was_in_use_is_asked_for_again() {
