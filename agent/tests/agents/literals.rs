@@ -325,6 +325,46 @@ pub(crate) async fn rule5_rule11_a_pool_made_later_finds_who_has_it(api: On) {
     field.agree().await;
 }
 
+/// A range is appended over what a policy has put on a card already, with a controller, and where one comes later: it is that
+/// node's, without a gap on the card, and nobody else's.
+pub(crate) async fn rule5_rule11_a_range_appended_later_finds_who_has_it(api: On) {
+    let mut field = Field::new(api).await;
+    let range =
+        |name: &str, ip: &str| json!({"name": name, "cidr": format!("{ip}/24"), "start": ip, "end": ip});
+    let first = range("first", "10.10.20.1");
+    field.pool(POOL, json!({"ranges": [first], "staticBand": "None", "quarantine": "1s"})).await;
+    let host = field.host("node01", 1).await;
+    let other = field.host("node02", 2).await;
+    for (host, label) in [(&host, "one"), (&other, "two")] {
+        field.label(host, label, "yes").await;
+    }
+    field.policy("one", on("one", named("eth0", &["10.10.10.1", "10.10.30.1"]))).await;
+    field.until_standing(&host, "one", "Available").await;
+    field.policy("first", on("two", address_on(POOL, "eth0"))).await;
+    field.until_standing(&other, "first", "Available").await;
+    field.policy("waits", on("two", address_on(POOL, "eth1"))).await;
+    until_refused(&field, &other, "waits", "is exhausted").await;
+    let shown = |state: &Value| state["status"]["currentState"].to_string().contains("10.10.10.1");
+    field.until::<NodeNetworkState>("node01", "shown", shown).await;
+    let ear = Ear::at(&host).await;
+    let second = range("second", "10.10.10.1");
+    field.patch_pool(POOL, json!({"spec": {"ranges": [first, second]}})).await;
+    until_held(&field, "10.10.10.1", "node01").await;
+    field.until_standing(&other, "waits", "Failing").await;
+    field.delete_policy("waits").await;
+    field.until_no_enactment(&other, "waits").await;
+
+    field.lose_controller().await;
+    let third = range("third", "10.10.30.1");
+    field.patch_pool(POOL, json!({"spec": {"ranges": [first, second, third]}})).await;
+    field.find_controller();
+    until_held(&field, "10.10.30.1", "node01").await;
+    for ip in ["10.10.10.1", "10.10.30.1"] {
+        assert!(!ear.heard_going(&host, ip).await, "there all the time");
+    }
+    field.agree().await;
+}
+
 /// An agent that did not claim such addresses is replaced by one that does: what is on the card stays there, whatever the pool
 /// says. What is free is claimed; what is excluded needs no claim; what is another's is said to be.
 pub(crate) async fn rule11_what_was_in_use_unclaimed_stays_on_the_card(api: On) {

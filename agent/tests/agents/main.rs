@@ -132,6 +132,7 @@ suite! {
             rule11_no_capture_gets_what_a_policy_names
             rule11_what_a_pool_gives_nobody_is_refused
             rule5_rule11_a_pool_made_later_finds_who_has_it
+            rule5_rule11_a_range_appended_later_finds_who_has_it
             rule11_what_was_in_use_unclaimed_stays_on_the_card
             rule11_a_policy_from_before_its_pool_claims_what_it_names
             rule11_an_edited_policy_keeps_its_address_until_it_has_the_other
