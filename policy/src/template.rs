@@ -19,5 +19,5 @@ mod tests;
 
 pub use fill::fill;
 pub use ipam::ipam_pools;
-pub use literals::{Literal, literal_addresses, literal_capture, literal_of, literals};
+pub use literals::{Literal, address_of, literal_addresses, literal_capture, literal_of, literals};
 pub use render::{PolicyDoc, Rendered, render};

@@ -20,7 +20,7 @@ use policy::enact::{Next, Prospect, Retries, Said, View, next};
 use policy::plan::plan_document;
 use policy::rollout::Standing;
 use policy::state::{AddressProtocol, default_port_vlans, features};
-use policy::template::{Rendered, literal_of, render};
+use policy::template::{Rendered, address_of, literal_of, render};
 use serde_json::{Value, json};
 
 use super::ask::AskApi;
@@ -471,7 +471,7 @@ impl Agent {
             }
         }
         for claim in &literals {
-            if self.granted(one, &claim.key).is_none() && !self.had(one, claim.ip) {
+            if !self.is_held(&claim.key) && !self.had(one, claim.ip) {
                 let message = format!("Waiting for {} of pool {}", claim.ip, claim.key.pool);
                 return Err(Prospect::Asking { message });
             }
@@ -825,7 +825,7 @@ fn marked(mut desired: Value, pooled: &BTreeSet<IpAddr>) -> Value {
         for family in ["ipv4", "ipv6"] {
             let addresses = interface.get_mut(family).and_then(|of| of.get_mut("address"));
             for address in addresses.and_then(Value::as_array_mut).into_iter().flatten() {
-                let ip = address["ip"].as_str().and_then(|ip| ip.parse::<IpAddr>().ok());
+                let ip = address["ip"].as_str().and_then(address_of);
                 if ip.is_some_and(|ip| pooled.contains(&ip)) {
                     address["protocol"] = json!(AddressProtocol::BERTH.0);
                 }

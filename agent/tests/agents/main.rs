@@ -141,6 +141,7 @@ suite! {
             r17_rule11_a_literal_in_use_on_the_wire_is_used_when_it_is_free
             rule9_rule11_what_it_costs_to_know_the_pools
             rule11_pools_that_cannot_be_read_hold_up_who_names_an_address_alone
+            rule11_what_is_held_needs_no_grant_to_be_put_back
             rule11_a_pool_that_goes_takes_nothing_along;
         names:
             an_enactment_of_another_node_is_left_alone
