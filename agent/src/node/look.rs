@@ -10,10 +10,10 @@ use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::Api;
-use policy::capture::{Grants, read_cached};
+use policy::capture::read_cached;
 use policy::claim::{ClaimKey, Enactment, NodeSeen, Phase, PolicyName};
 use policy::state::{Address, AddressProtocol};
-use policy::template::{PolicyDoc, literal_addresses, literal_of, render};
+use policy::template::{PolicyDoc, check, literal_addresses, literal_of};
 use serde_json::Value;
 
 use super::Agent;
@@ -193,11 +193,7 @@ impl Agent {
     pub(super) fn ungranted(&self, one: &Selected) -> Option<String> {
         let doc = one.read.doc.as_ref().ok()?;
         let cached = read_cached(&captured(one)).unwrap_or_default();
-        match render(doc, self.current(), &cached, &Grants::new()) {
-            Ok(_) => None,
-            Err(wrong) if wrong.only_missing_grants() => None,
-            Err(wrong) => Some(wrong.to_string()),
-        }
+        check(doc, self.current(), &cached).err().map(|wrong| wrong.to_string())
     }
 
     /// The host's state, in nmstate's form.
