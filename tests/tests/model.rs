@@ -310,6 +310,18 @@ mod slices {
         hold(&worlds.collect::<Vec<_>>());
     }
 
+    /// A host whose Node is gone holds an address of before the pool was sliced, and the store goes back: what it then holds is in a
+    /// slice of its own, and the address of before is free again.
+    #[test]
+    fn nothing_of_before_is_left_in_the_pools_ledger() {
+        let set = [Fault::NodeDeleted, Fault::StoreRestored];
+        hold(&[1, 2].map(|blocks| Config {
+            unsliced_before: true,
+            states: 20_000,
+            ..Config::new(2, blocks, &set)
+        }));
+    }
+
     /// What an administrator confirms is done, though another node may then be given what this one uses: were that mended,
     /// this would say so.
     #[test]

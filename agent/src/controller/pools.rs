@@ -473,7 +473,7 @@ impl Lead {
     }
 
     /// The agents of these nodes are to report anew.
-    async fn ask_word(&self, nodes: &BTreeSet<NodeName>) -> Result<(), kube::Error> {
+    pub(super) async fn ask_word(&self, nodes: &BTreeSet<NodeName>) -> Result<(), kube::Error> {
         let states: Api<NodeNetworkState> = Api::all(self.client.clone());
         for node in nodes {
             if !self.known.ask(node) {

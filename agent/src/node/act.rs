@@ -164,15 +164,15 @@ impl Agent {
 
     async fn confirm(&mut self, key: &ClaimKey, lease: &Lease) -> Result<Outcome, NodeError> {
         let read = self.read_pool(key.pool.as_str()).await?;
-        let id = self.host.journal.get(key).map(|record| &record.id);
+        let id = self.host.journal.get(key).map(|record| record.id.clone());
         if let Some((object, pool)) = &read {
             self.slices.is(&key.pool, pool.is_sliced());
-            if let Some(id) = id.filter(|_| pool.is_sliced()) {
+            if let Some(id) = id.as_ref().filter(|_| pool.is_sliced()) {
                 return Ok(Outcome::Backed(self.confirm_sliced(object, pool, id, lease).await?));
             }
         }
         let ledger = read.and_then(|(object, pool)| records::pool::read(&object, &pool).ok());
-        Ok(Outcome::Backed(id.is_some_and(|id| claim::confirms(ledger.as_ref(), id, lease))))
+        Ok(Outcome::Backed(id.is_some_and(|id| claim::confirms(ledger.as_ref(), &id, lease))))
     }
 
     async fn inherit(

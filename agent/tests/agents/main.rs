@@ -204,6 +204,7 @@ suite! {
             r33_r97_a_sliced_pool_made_anew_gives_nobody_what_is_held
             rule7_a_node_made_anew_keeps_what_is_on_its_card
             r71_a_slice_deleted_by_force_comes_back
+            rule2_what_was_given_out_of_a_slice_that_goes_is_given_up
             r115_r119_a_crowd_without_a_controller;
         story:
             r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crds::NodeIPSlice;
 use hyper::http::{Method, Request, Response};
-use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams};
 use kube::client::Body;
+use kube::{Client, ResourceExt};
 use serde_json::json;
 use tokio::net::TcpStream;
 
@@ -143,6 +145,27 @@ pub(crate) fn overtaken(client: Client, other: Client) -> Client {
         async move {
             if let Some((_, object)) = written {
                 write_news(&other, &object).await;
+            }
+            client.send(request).await
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// The API, where somebody else deletes all slices right before the first time that one is asked for by its name.
+pub(crate) fn unsliced_once(client: Client, other: Client) -> Client {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, other) = (client.clone(), other.clone());
+        let of_one = request.uri().query().is_some_and(|query| query.contains("fieldSelector"));
+        let asks = of_one && request.uri().path().ends_with("/nodeipslices");
+        let now = asks && !is_over.swap(true, Ordering::SeqCst);
+        async move {
+            if now {
+                let slices: Api<NodeIPSlice> = Api::all(other);
+                for slice in slices.list(&ListParams::default()).await.expect("slices") {
+                    slices.delete(&slice.name_any(), &DeleteParams::default()).await.expect("it goes");
+                }
             }
             client.send(request).await
         }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use policy::claim::NodeName;
+
 use super::moves::Move;
 use super::world::{World, is_first, words};
 use super::{Config, Print};
@@ -94,6 +96,11 @@ fn ended(world: &World, config: &Config) -> Result<(), String> {
         if slice.ledger.allocations.is_empty() {
             return Err(format!("slice {} is empty", slice.name));
         }
+    }
+    let has =
+        |node: &NodeName, ip| world.hosts.iter().any(|host| host.name == *node && host.nic.contains(ip));
+    if let Some((ip, entry)) = world.store.pool.allocations.iter().find(|(ip, entry)| !has(&entry.node, ip)) {
+        return Err(format!("{ip} is in the pool's ledger, {}, and on no NIC: leaked", words(entry)));
     }
     let wanting: BTreeSet<_> = live.iter().filter(|host| host.selected).map(|host| &host.name).collect();
     let served = live.iter().filter(|host| host.selected && !host.nic.is_empty()).count();
