@@ -278,6 +278,20 @@ fn a_holder_of_before_takes_the_slice_around_what_it_has() {
     assert!(left.allocations.is_empty());
 }
 
+// A slice around it is made and deleted before anything is in it, and the pool's entry set aside meanwhile: what is in use is Held again.
+#[test]
+fn rule1_what_a_holder_has_is_held_again_in_a_slice_that_goes() {
+    let mut site = Site::new(sliced("10.0.0.0/24", 4), vec![holding("a", lease(&["10.0.0.19"], 3))]);
+    site.ledger.allocations.insert(ip("10.0.0.19"), quarantined("a", QuarantineReason::Orphan, None));
+    site.shown.insert(ip("10.0.0.19"));
+    site.serve("a");
+    let slice = site.slices.values_mut().next().expect("a slice");
+    slice.ledger.allocations.clear();
+    slice.ledger.deleting = true;
+    site.serve("a");
+    assert!(site.own("a")[0].ledger.allocations[&ip("10.0.0.19")].is_held_by(&"a".into()));
+}
+
 #[test]
 fn a_holder_whose_block_is_anothers_has_lost_it_unless_the_pool_keeps_it() {
     let mut site =
