@@ -17,6 +17,7 @@ mod hold;
 pub(crate) mod known;
 pub(crate) mod ledger;
 mod nodes;
+mod notice;
 pub(crate) mod policies;
 mod pools;
 pub(crate) mod reading;
@@ -106,6 +107,8 @@ struct Lead {
     ensured: Mutex<BTreeMap<String, i64>>,
     /// When it was last said of a pool what is held outside of it.
     reminded: Mutex<BTreeMap<PoolName, (Vec<IpAddr>, Instant)>>,
+    /// Which spec of each pool was compared with what hosts show.
+    noticed: Mutex<BTreeMap<PoolName, notice::Version>>,
     /// When each policy's status was last written.
     written: Mutex<BTreeMap<PolicyName, Instant>>,
     /// When the counts of each sliced pool were last written.
@@ -180,6 +183,7 @@ impl Lead {
             idle: Mutex::default(),
             ensured: Mutex::default(),
             reminded: Mutex::default(),
+            noticed: Mutex::default(),
             written: Mutex::default(),
             counted: Mutex::default(),
         }

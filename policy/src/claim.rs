@@ -38,7 +38,9 @@ pub use names::{
     CaptureName, EnactmentUid, NodeName, NodeUid, PolicyName, PoolName, PoolUid, RequestId, Stamp,
 };
 pub use preview::{Ask, Foreseen, Gets, Lacks, Reason, Stage, Wish, preview};
-pub use rebuild::{Inheritance, Rebuilt, Scope, inherit, outside, reassert, rebuild, reset, went_back};
+pub use rebuild::{
+    Inheritance, Rebuilt, Scope, inherit, notice, outside, reassert, rebuild, reset, went_back,
+};
 pub use record::{
     Enactment, Grant, HostState, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Stranger, Time,
 };

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::claim::Time;
 use crate::rollout::Standing;
 use crate::state::IfName;
+use crate::template::address_of;
 
 #[cfg(test)]
 mod tests;
@@ -71,7 +72,7 @@ pub fn named(state: &Value) -> impl Iterator<Item = (IpAddr, &str)> {
     interfaces.flat_map(|interface| {
         let name = interface["name"].as_str().unwrap_or_default();
         let lists = ["ipv4", "ipv6"].into_iter().filter_map(|family| interface[family]["address"].as_array());
-        let ip = |address: &Value| address["ip"].as_str()?.parse().ok();
+        let ip = |address: &Value| address["ip"].as_str().and_then(address_of);
         lists.flatten().filter_map(ip).map(move |ip| (ip, name))
     })
 }

@@ -25,6 +25,9 @@ const LONG: [[Fault; 2]; 10] = [
     [Fault::StoreRestored, Fault::HostReinstalled],
 ];
 
+/// So many where a policy is edited under way; a boot, which it is about, is searched whole.
+const EDITED_STATES: usize = 20_000;
+
 fn print(what: &str, config: &Config, report: &Report) {
     // Past the test harness's capture: the bounds and the numbers are part of the result.
     let line = format!("model: {what} {config}: {report}\n");
@@ -75,6 +78,17 @@ fn every_fault_where_a_policy_names_its_address() {
         [Config::new(2, 2, faults).naming(2), Config::new(2, 2, faults).naming(1).old_copies(0)]
     });
     hold("named", &worlds.map(|config| (config, WHOLE)).collect::<Vec<_>>());
+}
+
+/// Rule 1, each fault alone: a policy that has an address is edited to ask for a second, which not everybody can have. What is in
+/// use stays so, after a boot too.
+#[test]
+fn every_fault_where_a_policy_is_edited_to_ask_for_more() {
+    let worlds = Fault::ALL.map(|fault| {
+        let config = Config::with_captures(2, 2, 2, &[fault]).growing().old_copies(0);
+        (config, if fault == Fault::HostOff { WHOLE } else { Bounds { states: EDITED_STATES } })
+    });
+    hold("edited", &worlds);
 }
 
 /// Those with the most states first.
@@ -298,6 +312,18 @@ mod slices {
     fn every_pair_of_faults() {
         let worlds = sets(2).map(|set| tight(&set, PAIR));
         hold(&worlds.collect::<Vec<_>>());
+    }
+
+    /// A host whose Node is gone holds an address of before the pool was sliced, and the store goes back: what it then holds is in a
+    /// slice of its own, and the address of before is free again.
+    #[test]
+    fn nothing_of_before_is_left_in_the_pools_ledger() {
+        let set = [Fault::NodeDeleted, Fault::StoreRestored];
+        hold(&[1, 2].map(|blocks| Config {
+            unsliced_before: true,
+            states: 20_000,
+            ..Config::new(2, blocks, &set)
+        }));
     }
 
     /// What an administrator confirms is done, though another node may then be given what this one uses: were that mended,

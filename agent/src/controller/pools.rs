@@ -136,6 +136,9 @@ impl Lead {
         if look.known.pool.is_sliced() || !ledger.gives() || reset || !is_begun(&look.known.object) {
             return None;
         }
+        if !self.is_noticed(&look) {
+            return None;
+        }
         let reading = self.asking(&look);
         let asked = reading.asked(name, &BTreeSet::new());
         let served = claim::serve(ledger, &look.known.pool, &look.barred, &asked, look.now);
@@ -183,6 +186,10 @@ impl Lead {
         }
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).remove(&look.name);
         self.resume_slices(look).await?;
+        match self.notice(look).await? {
+            Step::On => {}
+            step => return Ok(step),
+        }
         let served = match look.known.pool.is_sliced() {
             true => self.gather(look).await?,
             false => self.serve(look).await?,
@@ -477,7 +484,7 @@ impl Lead {
     }
 
     /// The agents of these nodes are to report anew.
-    async fn ask_word(&self, nodes: &BTreeSet<NodeName>) -> Result<(), kube::Error> {
+    pub(super) async fn ask_word(&self, nodes: &BTreeSet<NodeName>) -> Result<(), kube::Error> {
         let states: Api<NodeNetworkState> = Api::all(self.client.clone());
         for node in nodes {
             if !self.known.ask(node) {

@@ -4,13 +4,14 @@
 //! Taking reads everything afresh, after the slices that guard the writes. Cost: nothing where nothing is to be done; three
 //! lists and one write per slice where something is taken, two to free one; the counts at most once a second.
 
+use std::net::IpAddr;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use crds::NodeIPPoolStatus;
 use crds::names::annotation::CONFIRM_RELEASE;
 use kube::ResourceExt;
-use policy::claim::{self, NodeSlice, PoolName, SlicesTended, Time};
+use policy::claim::{self, Entry, NodeSlice, PoolName, SlicesTended, Time};
 
 use super::known::{Index, Work};
 use super::pools::{Look, Step};
@@ -51,10 +52,13 @@ impl Lead {
             return Ok(Step::On);
         }
         let Some(reading) = self.reading(look).await? else { return Ok(Step::On) };
-        match gathered(&reading) {
-            Some(next) => self.write(look, &next).await,
-            None => Ok(Step::On),
-        }
+        let Some(next) = gathered(&reading) else { return Ok(Step::On) };
+        let step = self.write(look, &next).await?;
+        // Their slices are gone, or were never made: their agents look.
+        let is_new = |(ip, _): &(&IpAddr, &Entry)| !look.ledger.allocations.contains_key(*ip);
+        let bare = next.allocations.iter().filter(is_new).map(|(_, entry)| entry.node.clone());
+        self.ask_word(&bare.collect()).await?;
+        Ok(step)
     }
 
     /// Slices of Nodes that are gone are set aside, and later freed (rule 4); also of a pool that is gone.

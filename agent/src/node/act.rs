@@ -46,7 +46,7 @@ impl Agent {
         let node = self.node_seen().await;
         let selected = self.selected();
         if matches!(node, NodeSeen::Is(_)) {
-            self.read_ranges(&selected).await?;
+            self.read_ranges(&selected).await;
         }
         let policies: BTreeSet<PolicyName> = selected.iter().map(|one| one.name.clone()).collect();
         let wants = self.wants(&selected);
@@ -55,6 +55,7 @@ impl Agent {
         let waits = policies.iter().chain(self.host.journal.keys().map(|key| &key.policy)).cloned().collect();
         let enactments = self.enactments();
         let nic = self.pooled(&enactments);
+        let good = self.book.in_good();
         let state = self.objects.state.get(self.name.as_str());
         let said = state.as_ref().and_then(|state| records::state::said(state).ok());
         let fresh_id = RequestId::new(random::id());
@@ -69,6 +70,7 @@ impl Agent {
             state: said.as_ref(),
             refresh: state.as_ref().is_some_and(|state| self.asks_for_report(state)),
             nic: &nic,
+            good: &good,
             fresh_id: &fresh_id,
         });
         let Some(action) = action else {
@@ -162,15 +164,15 @@ impl Agent {
 
     async fn confirm(&mut self, key: &ClaimKey, lease: &Lease) -> Result<Outcome, NodeError> {
         let read = self.read_pool(key.pool.as_str()).await?;
-        let id = self.host.journal.get(key).map(|record| &record.id);
+        let id = self.host.journal.get(key).map(|record| record.id.clone());
         if let Some((object, pool)) = &read {
             self.slices.is(&key.pool, pool.is_sliced());
-            if let Some(id) = id.filter(|_| pool.is_sliced()) {
+            if let Some(id) = id.as_ref().filter(|_| pool.is_sliced()) {
                 return Ok(Outcome::Backed(self.confirm_sliced(object, pool, id, lease).await?));
             }
         }
         let ledger = read.and_then(|(object, pool)| records::pool::read(&object, &pool).ok());
-        Ok(Outcome::Backed(id.is_some_and(|id| claim::confirms(ledger.as_ref(), id, lease))))
+        Ok(Outcome::Backed(id.is_some_and(|id| claim::confirms(ledger.as_ref(), &id, lease))))
     }
 
     async fn inherit(

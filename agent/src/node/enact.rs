@@ -20,7 +20,7 @@ use policy::enact::{Next, Prospect, Retries, Said, View, next};
 use policy::plan::plan_document;
 use policy::rollout::Standing;
 use policy::state::{AddressProtocol, default_port_vlans, features};
-use policy::template::{Rendered, literal_of, render};
+use policy::template::{Rendered, address_of, literal_of, render};
 use serde_json::{Value, json};
 
 use super::ask::AskApi;
@@ -68,6 +68,31 @@ pub(super) struct Tried {
     /// How the last attempt failed, while that could not be said: it is, before anything else is tried. A change that cut the
     /// host off has just then nobody to say it to, and must not be made once more for that.
     owed: Option<Failure>,
+}
+
+/// Is the host other than a state that was good?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Drift {
+    None,
+    /// It is, and was put right a moment ago, or could not be.
+    Later {
+        until: Time,
+    },
+    Due,
+}
+
+impl Drift {
+    fn until(self) -> Option<Time> {
+        match self {
+            Self::Later { until } => Some(until),
+            Self::None | Self::Due => None,
+        }
+    }
+
+    /// Nothing is done about it.
+    fn unless_due(self) -> Self {
+        if self == Self::Due { Self::None } else { self }
+    }
 }
 
 /// How an attempt failed.
@@ -209,28 +234,65 @@ impl Agent {
 
     async fn enforce(&mut self, counts: impl Fn(&PolicyName) -> bool) -> Result<Did, NodeError> {
         for (policy, desired) in self.book.good().into_iter().filter(|(policy, _)| counts(policy)) {
-            let Some(seen) = self.observation() else { break };
-            if plan_document(&seen.state, &desired).is_ok_and(|plan| !plan.is_empty()) {
-                if self.tried.get(&policy).is_some_and(|tried| tried.retry_at.is_some_and(|at| at > steady()))
-                {
-                    continue;
-                }
-                let probes = Probes { insist: false, ..self.probes.clone() };
-                let timing = self.book.timing(&policy).unwrap_or(self.timing);
-                let done = self.apply(desired, probes, timing).await;
-                let tried = self.tried.entry(policy.clone()).or_default();
-                let Err(error) = done else {
-                    tried.repaired();
-                    return Ok(Did::Something);
-                };
-                tried.retry_at = Some(steady() + 5);
-                if let Err(error) = self.declined(error).await? {
-                    say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
-                }
+            if self.drift(&policy, &desired) == Drift::Due {
+                self.put_back(&policy, desired).await?;
                 return Ok(Did::Something);
             }
         }
         Ok(Did::Nothing { until: Some(steady() + 5) })
+    }
+
+    /// Is the host other than a policy's last good state?
+    fn drift(&self, policy: &PolicyName, good: &Value) -> Drift {
+        let Some(seen) = self.observation() else { return Drift::None };
+        if !plan_document(&seen.state, good).is_ok_and(|plan| !plan.is_empty()) {
+            return Drift::None;
+        }
+        let retry_at = self.tried.get(policy).and_then(|tried| tried.retry_at);
+        retry_at.filter(|at| *at > steady()).map_or(Drift::Due, |until| Drift::Later { until })
+    }
+
+    /// Brings a policy's last good state about once more. Whether it could be.
+    async fn put_back(&mut self, policy: &PolicyName, good: Value) -> Result<bool, NodeError> {
+        let probes = Probes { insist: false, ..self.probes.clone() };
+        let timing = self.book.timing(policy).unwrap_or(self.timing);
+        let done = self.apply(good, probes, timing).await;
+        let tried = self.tried.entry(policy.clone()).or_default();
+        let Err(error) = done else {
+            tried.repaired();
+            return Ok(true);
+        };
+        tried.retry_at = Some(steady() + 5);
+        if let Err(error) = self.declined(error).await? {
+            say(&format!("{}: policy {policy}: {}", self.name, whole(&error)));
+        }
+        Ok(false)
+    }
+
+    /// Something was put back: that is told, and who may be fighting for it.
+    fn tell_repaired(&mut self, one: &Selected) {
+        let fights = self.tried.get(&one.name).is_some_and(|tried| tried.retry_at.is_some());
+        let rivals = fights.then(|| rivals(one, &self.selected()));
+        self.telling.repaired(one, rivals.as_deref());
+    }
+
+    /// While what a policy asks for by now can't be had, or waits for its turn, what it came to last is kept so. What of that
+    /// another may have by now, since it was never claimed, is not.
+    async fn keep_good(&mut self, one: &Selected, outlook: &Outlook) -> Result<Drift, NodeError> {
+        if matches!(outlook.prospect, Prospect::Rendered { met: true, .. }) {
+            return Ok(Drift::None);
+        }
+        let good = self.book.good_of(&one.name).filter(|good| **good != outlook.desired);
+        let Some(good) = good.cloned() else { return Ok(Drift::None) };
+        let drift = self.drift(&one.name, &good);
+        if drift != Drift::Due || self.lacks_claim(one, &good) {
+            return Ok(drift.unless_due());
+        }
+        // What is known of pools may be older than a pool that has one of its addresses.
+        if self.may_be_applied(one) && self.put_back(&one.name, good).await? {
+            self.tell_repaired(one);
+        }
+        Ok(Drift::Due)
     }
 
     fn forget_unselected(&mut self, selected: &[Selected]) -> Result<(), NodeError> {
@@ -249,7 +311,10 @@ impl Agent {
     async fn policy(&mut self, one: &Selected) -> Result<Did, NodeError> {
         // It came a moment ago: which of its addresses are a pool's is asked first.
         if !self.knows_ranges(one) {
-            return Ok(Did::Something);
+            return match self.unread().cloned() {
+                None => Ok(Did::Something),
+                Some((why, until)) => self.without_pools(one, &why, until).await,
+            };
         }
         let print = self.print(one);
         let tried = self.tried.entry(one.name.clone()).or_default();
@@ -269,8 +334,15 @@ impl Agent {
             self.say_failure(one, &outlook, &failure).await?;
             return Ok(Did::Something);
         }
-        match next(&view) {
+        let next = next(&view);
+        let kept = match next {
+            Next::Apply { .. } => Drift::None,
+            Next::Rest { .. } | Next::Say { .. } => self.keep_good(one, &outlook).await?,
+        };
+        match next {
+            _ if kept == Drift::Due => Ok(Did::Something),
             Next::Rest { until } => {
+                let until = [until, kept.until()].into_iter().flatten().min();
                 // What it was brought to with is held by now, perhaps.
                 if matches!(outlook.prospect, Prospect::Rendered { met: true, .. })
                     && view.says(Standing::Available)
@@ -293,6 +365,38 @@ impl Agent {
             Next::Apply { repair } => {
                 self.bring_about(one, outlook, &view, repair).await?;
                 Ok(Did::Something)
+            }
+        }
+    }
+
+    /// Which of its addresses are a pool's can't be found out now: what it was last brought to is kept, and nothing new begun. What
+    /// is said of it already stays so.
+    async fn without_pools(&mut self, one: &Selected, why: &str, until: Time) -> Result<Did, NodeError> {
+        if let Some(good) = self.book.good_of(&one.name).cloned()
+            && self.drift(&one.name, &good) == Drift::Due
+        {
+            if self.put_back(&one.name, good).await? {
+                self.tell_repaired(one);
+            }
+            return Ok(Did::Something);
+        }
+        let message =
+            format!("Waiting to learn which addresses are a pool's: the pools can't be read: {why}");
+        let outlook =
+            Outlook { prospect: Prospect::Asking { message }, rendered: None, desired: Value::Null };
+        let tried = self.tried.entry(one.name.clone()).or_default();
+        tried.asks_since.get_or_insert_with(steady);
+        let tried = tried.clone();
+        let view = self.view(one, &outlook, &tried);
+        match next(&view) {
+            Next::Say { standing, message } if !view.says(Standing::Available) => {
+                self.telling.standing(one, standing, &message);
+                self.say_standing(one, &outlook, standing, &message).await?;
+                Ok(Did::Something)
+            }
+            Next::Rest { until: Some(then) } => Ok(Did::Nothing { until: Some(until.min(then)) }),
+            Next::Say { .. } | Next::Rest { .. } | Next::Apply { .. } => {
+                Ok(Did::Nothing { until: Some(until) })
             }
         }
     }
@@ -355,13 +459,19 @@ impl Agent {
             one.read.pools.iter().map(|(capture, pool)| one.key(pool, capture)).collect();
         let asked = captures.iter().map(|key| (format!("capture {}", key.capture), key));
         for (place, key) in named.chain(asked) {
+            if let Some(policy) = self.gives_back(key).filter(|_| !self.is_held(key)) {
+                let ip = literal_of(key.capture.as_str()).map(|ip| ip.to_string()).unwrap_or_default();
+                let message =
+                    format!("Waiting for {ip} of pool {}: policy {policy} is giving it back", key.pool);
+                return Err(Prospect::Asking { message });
+            }
             if let Some(refusal) = one.refusal(key) {
                 let message = format!("{place}: pool {}: {}", key.pool, refusal.message);
                 return Err(Prospect::Refused { message });
             }
         }
         for claim in &literals {
-            if self.granted(one, &claim.key).is_none() && !self.had(one, claim.ip) {
+            if !self.is_held(&claim.key) && !self.had(one, claim.ip) {
                 let message = format!("Waiting for {} of pool {}", claim.ip, claim.key.pool);
                 return Err(Prospect::Asking { message });
             }
@@ -373,6 +483,20 @@ impl Agent {
             grants.insert(key.capture.to_string(), granted);
         }
         Ok(grants)
+    }
+
+    /// Another policy of this host that is giving back the literal address that a claim is of, since it is gone.
+    fn gives_back(&self, key: &ClaimKey) -> Option<&PolicyName> {
+        literal_of(key.capture.as_str())?;
+        let is_same = |other: &ClaimKey| (&other.pool, &other.capture) == (&key.pool, &key.capture);
+        let others = self.host.journal.keys().filter(|other| is_same(other) && other.policy != key.policy);
+        let is_gone = |policy: &&PolicyName| self.objects.policies.get(policy.as_str()).is_none();
+        others.map(|other| &other.policy).find(is_gone)
+    }
+
+    /// Does the journal hold what a claim is of? Of a literal address that is all there is to know: a grant says nothing more.
+    fn is_held(&self, key: &ClaimKey) -> bool {
+        self.host.journal.get(key).is_some_and(|record| matches!(record.phase, Phase::Holding(_)))
     }
 
     /// What was granted to a claim, if it is held.
@@ -549,8 +673,7 @@ impl Agent {
         match done {
             Ok(()) if repair => {
                 tried.repaired();
-                let rivals = tried.retry_at.is_some().then(|| rivals(&one, &self.selected()));
-                self.telling.repaired(&one, rivals.as_deref());
+                self.tell_repaired(&one);
                 self.applied_literals(&one);
                 self.remember(&one, &outlook)
             }
@@ -702,7 +825,7 @@ fn marked(mut desired: Value, pooled: &BTreeSet<IpAddr>) -> Value {
         for family in ["ipv4", "ipv6"] {
             let addresses = interface.get_mut(family).and_then(|of| of.get_mut("address"));
             for address in addresses.and_then(Value::as_array_mut).into_iter().flatten() {
-                let ip = address["ip"].as_str().and_then(|ip| ip.parse::<IpAddr>().ok());
+                let ip = address["ip"].as_str().and_then(address_of);
                 if ip.is_some_and(|ip| pooled.contains(&ip)) {
                     address["protocol"] = json!(AddressProtocol::BERTH.0);
                 }

@@ -120,20 +120,34 @@ impl Book {
 
     /// What may be applied without the API: states whose every pooled address is held.
     pub(super) fn good(&self) -> Vec<(PolicyName, Value)> {
-        let held: BTreeSet<(&PolicyName, IpAddr)> = self
-            .journal
-            .claims
-            .iter()
-            .filter_map(|(key, record)| match &record.phase {
-                Phase::Holding(lease) => Some(lease.ips.iter().map(|ip| (&key.policy, *ip))),
-                Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,
-            })
-            .flatten()
-            .collect();
+        self.whole().map(|(policy, enacted, _)| (policy.clone(), enacted.state.clone())).collect()
+    }
+
+    /// The same of one policy.
+    pub(super) fn good_of(&self, policy: &PolicyName) -> Option<&Value> {
+        self.whole().find(|(one, ..)| *one == policy).map(|(_, enacted, _)| &enacted.state)
+    }
+
+    /// The held addresses in these states, by policy.
+    pub(super) fn in_good(&self) -> BTreeMap<PolicyName, BTreeSet<IpAddr>> {
+        let used = |(policy, enacted, held): (&PolicyName, &Enacted, BTreeSet<IpAddr>)| {
+            (policy.clone(), held.into_iter().filter(|ip| enacted.uses(*ip)).collect())
+        };
+        self.whole().map(used).collect()
+    }
+
+    /// States whose every pooled address is held, with all that is held for their policies.
+    fn whole(&self) -> impl Iterator<Item = (&PolicyName, &Enacted, BTreeSet<IpAddr>)> {
+        let mut held: BTreeMap<&PolicyName, BTreeSet<IpAddr>> = BTreeMap::new();
+        for (key, record) in &self.journal.claims {
+            if let Phase::Holding(lease) = &record.phase {
+                held.entry(&key.policy).or_default().extend(&lease.ips);
+            }
+        }
         let all = self.journal.enacted.iter();
-        all.filter(|(policy, enacted)| enacted.ips.iter().all(|ip| held.contains(&(*policy, *ip))))
-            .map(|(policy, enacted)| (policy.clone(), enacted.state.clone()))
-            .collect()
+        let with_held =
+            all.map(move |(policy, enacted)| (policy, enacted, held.remove(policy).unwrap_or_default()));
+        with_held.filter(|(_, enacted, held)| enacted.ips.is_subset(held))
     }
 
     /// For how long the wire is asked for a policy's addresses, where it said so.

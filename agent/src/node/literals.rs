@@ -15,6 +15,8 @@
 //! An address that was on a card before it was claimed stays there: its policy is not held up while it is asked for, and if it
 //! is refused that is said, and nothing is taken off. What no pool gives to anybody (excluded, a gateway) needs no claim then.
 //!
+//! Where the pools can't be read, policies that name addresses wait, and say why; what they have they keep. No other policy waits.
+//!
 //! Costs: of policies that name no address nothing, no memory either. A reading is a list of the pools' metadata, and one read of
 //! each pool whose spec is not known, which then stays known; at rest nothing.
 
@@ -32,11 +34,13 @@ use policy::enact::named;
 use policy::pool::{Pool, Status};
 use policy::rollout::Standing;
 use policy::template::{literal_capture, literal_of};
+use serde_json::Value;
 
+use super::Agent;
 use super::look::Selected;
-use super::{Agent, NodeError};
-use crate::api::error::{Trouble, trouble};
+use crate::api::error::{Trouble, trouble, words};
 use crate::api::list;
+use crate::api::troubles::Troubles;
 use crate::clock::steady;
 use crate::records;
 
@@ -66,6 +70,10 @@ pub(super) struct Ranges {
     read_at: Option<Time>,
     /// The report that was current when it was last thought of.
     report: Option<String>,
+    /// What goes wrong when they are read.
+    troubles: Troubles,
+    /// The last of it, and when they are read again.
+    unread: Option<(String, Time)>,
 }
 
 impl Ranges {
@@ -94,8 +102,29 @@ pub(super) struct LiteralClaim<'a> {
 }
 
 impl Agent {
-    /// Reads the pools, if there is reason to.
-    pub(super) async fn read_ranges(&mut self, selected: &[Selected]) -> Result<(), NodeError> {
+    /// Reads the pools, if there is reason to and it did not go wrong a moment ago.
+    pub(super) async fn read_ranges(&mut self, selected: &[Selected]) {
+        if self.ranges.unread.as_ref().is_some_and(|(_, until)| *until > steady()) {
+            return;
+        }
+        match self.try_read_ranges(selected).await {
+            Ok(()) => {
+                self.ranges.troubles.over();
+                self.ranges.unread = None;
+            }
+            Err(error) => {
+                let why = words(&error);
+                let said = format!(
+                    "{}: the pools can't be read, so policies that name addresses wait: {why}",
+                    self.name
+                );
+                let wait = self.ranges.troubles.again(&said);
+                self.ranges.unread = Some((why, steady() + wait.as_secs().max(1)));
+            }
+        }
+    }
+
+    async fn try_read_ranges(&mut self, selected: &[Selected]) -> Result<(), kube::Error> {
         let naming = selected.iter().filter(|one| !one.read.literals.is_empty());
         let of: BTreeSet<Version> = naming.map(|one| version_of(&one.object.metadata)).collect();
         if of.is_empty() {
@@ -163,6 +192,11 @@ impl Agent {
         self.ranges.missing = missing;
     }
 
+    /// Why the pools can't be read, and when that is tried again.
+    pub(super) fn unread(&self) -> Option<&(String, Time)> {
+        self.ranges.unread.as_ref()
+    }
+
     /// Were the pools read since this policy came to be as it is?
     pub(super) fn knows_ranges(&self, one: &Selected) -> bool {
         one.read.literals.is_empty() || self.ranges.read_for.contains(&version_of(&one.object.metadata))
@@ -184,6 +218,14 @@ impl Agent {
     /// A policy was applied: which pools there are is read once more if it put an address on a card that none has.
     pub(super) fn applied_literals(&mut self, one: &Selected) {
         self.ranges.again |= !self.unclaimed(one).is_empty();
+    }
+
+    /// Has a state of the policy's an address that a pool has, as far as is known, and that is neither held for it nor on a card?
+    pub(super) fn lacks_claim(&self, one: &Selected, state: &Value) -> bool {
+        let held: BTreeSet<IpAddr> = self.host.held_by(|policy| *policy == one.name).collect();
+        let is_there = |ip: IpAddr| held.contains(&ip) || self.addresses().any(|address| address.ip == ip);
+        named(state)
+            .any(|(ip, _)| !is_there(ip) && self.ranges.covering(ip).any(|pool| !gives_nobody(pool, ip)))
     }
 
     /// The addresses that a policy names and that need no claim, as far as is known.

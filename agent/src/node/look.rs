@@ -10,10 +10,10 @@ use crds::{NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 use kube::api::Api;
-use policy::capture::{Grants, read_cached};
+use policy::capture::read_cached;
 use policy::claim::{ClaimKey, Enactment, NodeSeen, Phase, PolicyName};
 use policy::state::{Address, AddressProtocol};
-use policy::template::{PolicyDoc, literal_addresses, literal_of, render};
+use policy::template::{PolicyDoc, check, literal_addresses, literal_of};
 use serde_json::Value;
 
 use super::Agent;
@@ -143,12 +143,12 @@ impl Agent {
     }
 
     /// The claims that the policies make. A policy whose captures don't match here asks for nothing new; what it has it
-    /// keeps, also while it can't be read.
+    /// keeps, also while it can't be read, or the pools can't.
     pub(super) fn wants(&self, selected: &[Selected]) -> BTreeMap<ClaimKey, Option<IpAddr>> {
         let mut wants = BTreeMap::new();
         for one in selected {
             let kept: Vec<ClaimKey> = self.kept(one).collect();
-            if one.read.doc.is_err() {
+            if one.read.doc.is_err() || !self.knows_ranges(one) {
                 wants.extend(kept.into_iter().map(|key| {
                     let literal = literal_of(key.capture.as_str());
                     (key, literal)
@@ -169,21 +169,31 @@ impl Agent {
         wants
     }
 
-    /// Claims of a policy that the journal has and that are not being given back.
+    /// Claims of a policy that the journal has and that are not being given back; where it was lost, those that the own
+    /// enactment has.
     fn kept<'a>(&'a self, one: &'a Selected) -> impl Iterator<Item = ClaimKey> + 'a {
         let own = self.host.journal.iter().filter(|(key, _)| key.policy == one.name);
-        own.filter(|(_, record)| !matches!(record.phase, Phase::Releasing)).map(|(key, _)| key.clone())
+        let kept =
+            own.filter(|(_, record)| !matches!(record.phase, Phase::Releasing)).map(|(key, _)| key.clone());
+        let asked = self.asked(one).into_iter().filter(|key| !self.host.journal.contains_key(key));
+        kept.chain(asked)
+    }
+
+    /// The claims for which an enactment of this very Node asks.
+    fn asked(&self, one: &Selected) -> Vec<ClaimKey> {
+        let node = self.objects.node.get(self.name.as_str()).and_then(|node| node.uid());
+        let own = one.enactment.as_ref().and_then(|own| records::enactment::read(own).ok());
+        let own = own.filter(|own| node.as_deref() == Some(own.node_uid.as_str()));
+        let slots = own.into_iter().flat_map(|own| own.slots);
+        let asks = slots.filter(|(_, slot)| slot.request.as_ref().is_some_and(|request| request.want));
+        asks.map(|(key, _)| one.key(key.pool.as_str(), key.capture.as_str())).collect()
     }
 
     /// What is wrong with a policy before it has any address, besides that it has none.
     pub(super) fn ungranted(&self, one: &Selected) -> Option<String> {
         let doc = one.read.doc.as_ref().ok()?;
         let cached = read_cached(&captured(one)).unwrap_or_default();
-        match render(doc, self.current(), &cached, &Grants::new()) {
-            Ok(_) => None,
-            Err(wrong) if wrong.only_missing_grants() => None,
-            Err(wrong) => Some(wrong.to_string()),
-        }
+        check(doc, self.current(), &cached).err().map(|wrong| wrong.to_string())
     }
 
     /// The host's state, in nmstate's form.

@@ -112,6 +112,9 @@ impl Agent {
         match api.replace_status(name, &PostParams::default(), &written).await {
             Ok(now) => {
                 self.objects.state.note(now);
+                if asked.is_some() && asked != self.refreshed {
+                    self.slices.look_again();
+                }
                 self.refreshed = asked;
                 Ok(true)
             }

@@ -11,7 +11,8 @@
 //! Costs: the first claim of a process on a pool four small reads (metadata, pool, own slices, other pools' ranges) and three
 //! writes (slice, its ledger, the answer); a further claim from the same slice one read and two writes. A collision of
 //! hashes: one list of the pool's slices. To confirm: the pool and each slice of the lease. At its start, for each pool that it
-//! holds an address of: its metadata. At rest: nothing.
+//! holds an address of: its metadata; and the same whenever somebody asks for a report, which a controller does that finds
+//! something held without a slice. At rest: nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -69,6 +70,13 @@ impl Slices {
         self.sliced.insert(pool.clone(), sliced);
     }
 
+    /// Something became of this host's slices without its doing: all that it holds is looked after once more.
+    pub(super) fn look_again(&mut self) {
+        self.settled = false;
+        self.own.clear();
+        self.others.clear();
+    }
+
     /// Nothing that was known of a pool's slices counts any more.
     fn forget(&mut self, pool: &PoolName) {
         self.own.remove(pool);
@@ -109,8 +117,9 @@ impl Agent {
         Ok(sliced)
     }
 
-    /// Once, at the start: what this host holds of a sliced pool without a slice around it (of before it was sliced, or where
-    /// somebody deleted the slice by force) gets one, though nobody asks for anything.
+    /// At the start, and when there is reason to: what this host holds of a sliced pool without a slice around it (of before it
+    /// was sliced, or where somebody deleted the slice by force) gets one, and what was given out of a slice that goes is given
+    /// up, though nobody asks for anything.
     pub(super) async fn settle_slices(&mut self, uid: &NodeUid) -> Result<(), NodeError> {
         if self.slices.settled || !self.objects.are_read() {
             return Ok(());
@@ -327,7 +336,7 @@ impl Agent {
 
     /// Does a sliced pool back this grant? The pool and the slices are read for it (rule 2).
     pub(super) async fn confirm_sliced(
-        &self,
+        &mut self,
         object: &NodeIPPool,
         pool: &Pool,
         id: &RequestId,
@@ -341,7 +350,11 @@ impl Agent {
             let name = crds::slice::name(pool.name(), cidr.addr());
             let read = slices::one(&self.client, &name).await?;
             let read = read.and_then(|slice| records::slice::read(&slice).ok());
-            own.extend(read.filter(|slice| slice.node == self.name));
+            let read = read.filter(|slice| slice.node == self.name);
+            if read.as_ref().is_none_or(|slice| slice.ledger.deleting) {
+                self.slices.look_again();
+            }
+            own.extend(read);
         }
         let node = self.objects.node.get(self.name.as_str()).and_then(|node| node.uid());
         own.retain(|slice| node.as_deref() == Some(slice.node_uid.as_str()));

@@ -76,9 +76,22 @@ pub(crate) async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic(on: On
         )
         .await;
     field.policy("c-broken", json!({"capture": {}, "desiredState": address("missing")})).await;
-    for (policy, words) in
-        [("a-unmatched", "eth9"), ("b-unknown", "no pool named nowhere"), ("c-broken", "missing")]
-    {
+    // Whatever address it were given, it could not be rendered: none is claimed for it.
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let mut misspelt = address("a");
+    misspelt["interfaces"][0]["ipv4"]["address"][0]["ip"] = json!("{{ capture.a.adress }}");
+    field
+        .policy(
+            "c-misspelt",
+            json!({"capture": {"a": "ippool.traffic-1.allocate"}, "desiredState": misspelt}),
+        )
+        .await;
+    for (policy, words) in [
+        ("a-unmatched", "eth9"),
+        ("b-unknown", "no pool named nowhere"),
+        ("c-broken", "missing"),
+        ("c-misspelt", "adress"),
+    ] {
         let own = field.until_standing(&host, policy, "Failing").await;
         let message = own["status"]["conditions"][1]["message"].as_str().expect("text");
         assert!(message.contains(words), "{policy}: {message}");
@@ -92,7 +105,9 @@ pub(crate) async fn r18_what_cannot_be_rendered_fails_with_the_diagnostic(on: On
         .await;
     field.until_standing(&host, "d-good", "Available").await;
     assert_eq!(looks(), before);
-    for policy in ["a-unmatched", "b-unknown", "c-broken"] {
+    let claims = field.enactment(&host, "c-misspelt").await["status"]["ippool"].clone();
+    assert!(claims.is_null(), "{claims:#}");
+    for policy in ["a-unmatched", "b-unknown", "c-broken", "c-misspelt"] {
         let of = format!("enactments/node01.{policy}");
         let writes: Vec<String> =
             writes.lock().expect("whole").iter().filter(|write| write.contains(&of)).cloned().collect();

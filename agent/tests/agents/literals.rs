@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crds::{NodeIPSlice, NodeNetworkState};
@@ -189,6 +190,39 @@ pub(crate) async fn rule11_of_two_nodes_one_has_it_and_the_other_says_who(api: O
     field.agree().await;
 }
 
+/// A policy takes another's place on a node and names the same address, with a controller and without: it says who has it, gets
+/// it when that one is deleted, and nobody else does, though another node waits for any address of that pool.
+pub(crate) async fn rule11_a_renamed_policy_keeps_its_address_from_others(api: On) {
+    let mut field = Field::new(api).await;
+    pool(&field, 1).await;
+    let host = field.host("node01", 1).await;
+    let other = field.host("node02", 1).await;
+    for (host, label) in [(&host, "one"), (&other, "two")] {
+        field.label(host, label, "yes").await;
+    }
+    field.policy("old", on("one", named("eth0", &["10.10.10.1"]))).await;
+    field.until_standing(&host, "old", "Available").await;
+    field.policy("any", on("two", address_on(POOL, "eth0"))).await;
+    until_refused(&field, &other, "any", "is exhausted").await;
+    for (old, new) in [("old", "new"), ("new", "a-third")] {
+        field.policy(new, on("one", named("eth0", &["10.10.10.1"]))).await;
+        until_refused(&field, &host, new, &format!("(held by node node01, policy {old})")).await;
+        field.delete_policy(old).await;
+        field.until_standing(&host, new, "Available").await;
+        assert_eq!(host.addresses("eth0"), ["10.10.10.1/24"]);
+        assert_eq!(until_held(&field, "10.10.10.1", "node01").await["policy"], new);
+        field.until_no_enactment(&host, old).await;
+        let theirs = field.enactment(&other, "any").await;
+        let grants = theirs["status"]["ippool"][POOL]["grants"].as_object();
+        assert!(grants.is_none_or(|grants| grants.is_empty()), "{theirs:#}");
+        assert!(other.addresses("eth0").is_empty());
+        field.agree().await;
+        if new == "new" {
+            field.lose_controller().await;
+        }
+    }
+}
+
 /// What a policy names no capture gets, neither of its own nor of another's. All of a policy's claims or none: a capture that
 /// goes with a literal that can't be had gets nothing.
 pub(crate) async fn rule11_no_capture_gets_what_a_policy_names(api: On) {
@@ -288,6 +322,46 @@ pub(crate) async fn rule5_rule11_a_pool_made_later_finds_who_has_it(api: On) {
     field.until_no_enactment(&host, "one").await;
     assert!(host.addresses("eth0").is_empty());
     field.until_standing(&other, "two", "Available").await;
+    field.agree().await;
+}
+
+/// A range is appended over what a policy has put on a card already, with a controller, and where one comes later: it is that
+/// node's, without a gap on the card, and nobody else's.
+pub(crate) async fn rule5_rule11_a_range_appended_later_finds_who_has_it(api: On) {
+    let mut field = Field::new(api).await;
+    let range =
+        |name: &str, ip: &str| json!({"name": name, "cidr": format!("{ip}/24"), "start": ip, "end": ip});
+    let first = range("first", "10.10.20.1");
+    field.pool(POOL, json!({"ranges": [first], "staticBand": "None", "quarantine": "1s"})).await;
+    let host = field.host("node01", 1).await;
+    let other = field.host("node02", 2).await;
+    for (host, label) in [(&host, "one"), (&other, "two")] {
+        field.label(host, label, "yes").await;
+    }
+    field.policy("one", on("one", named("eth0", &["10.10.10.1", "10.10.30.1"]))).await;
+    field.until_standing(&host, "one", "Available").await;
+    field.policy("first", on("two", address_on(POOL, "eth0"))).await;
+    field.until_standing(&other, "first", "Available").await;
+    field.policy("waits", on("two", address_on(POOL, "eth1"))).await;
+    until_refused(&field, &other, "waits", "is exhausted").await;
+    let shown = |state: &Value| state["status"]["currentState"].to_string().contains("10.10.10.1");
+    field.until::<NodeNetworkState>("node01", "shown", shown).await;
+    let ear = Ear::at(&host).await;
+    let second = range("second", "10.10.10.1");
+    field.patch_pool(POOL, json!({"spec": {"ranges": [first, second]}})).await;
+    until_held(&field, "10.10.10.1", "node01").await;
+    field.until_standing(&other, "waits", "Failing").await;
+    field.delete_policy("waits").await;
+    field.until_no_enactment(&other, "waits").await;
+
+    field.lose_controller().await;
+    let third = range("third", "10.10.30.1");
+    field.patch_pool(POOL, json!({"spec": {"ranges": [first, second, third]}})).await;
+    field.find_controller();
+    until_held(&field, "10.10.30.1", "node01").await;
+    for ip in ["10.10.10.1", "10.10.30.1"] {
+        assert!(!ear.heard_going(&host, ip).await, "there all the time");
+    }
     field.agree().await;
 }
 
@@ -480,6 +554,62 @@ pub(crate) async fn rule9_rule11_what_it_costs_to_know_the_pools(api: On) {
         "{:?}",
         read()
     );
+    field.agree().await;
+}
+
+/// Which pools there are can't be read: who names an address waits, and says why; nobody else does.
+pub(crate) async fn rule11_pools_that_cannot_be_read_hold_up_who_names_an_address_alone(api: On) {
+    let field = Field::new(api).await;
+    pool(&field, 9).await;
+    let mut host = field.machine("node01", 2);
+    field.make_node("node01", "True").await;
+    let lost = Arc::new(AtomicBool::new(true));
+    let client = doubles::unlisted(field.client_for(&host).await, lost.clone());
+    field.start_with(&mut host, &client);
+    field.policy("a-named", named("eth0", &["10.10.10.7"])).await;
+    field.policy("captured", address_on(POOL, "eth1")).await;
+    field.until_standing(&host, "captured", "Available").await;
+    let says =
+        |own: &Value| own["status"]["conditions"].to_string().contains("the pools can't be read: etcd");
+    field.until_enactment(&host, "a-named", "said to wait", says).await;
+    assert!(host.addresses("eth0").is_empty());
+    lost.store(false, Ordering::SeqCst);
+    field.until_standing(&host, "a-named", "Available").await;
+    until_held(&field, "10.10.10.7", "node01").await;
+    // What is on the card is put back without them, by an agent that never read them, too.
+    host.stop().await;
+    lost.store(true, Ordering::SeqCst);
+    field.start_with(&mut host, &client);
+    host.ip("addr del 10.10.10.7/24 dev eth0");
+    host.wait_until("put back", || host.addresses("eth0") == ["10.10.10.7/24"]).await;
+    field.until_standing(&host, "a-named", "Available").await;
+    field.agree().await;
+}
+
+/// What the journal holds is put back, and its policy is well, though nobody is there who could grant it once more.
+pub(crate) async fn rule11_what_is_held_needs_no_grant_to_be_put_back(api: On) {
+    let mut field = Field::new(api).await;
+    pool(&field, 9).await;
+    let mut host = field.host("node01", 1).await;
+    field.policy("one", named("eth0", &["10.10.10.5"])).await;
+    field.until_standing(&host, "one", "Available").await;
+    until_held(&field, "10.10.10.5", "node01").await;
+    host.stop().await;
+    field.lose_controller().await;
+    field.force_enactment_away(&host, "one").await;
+    host.ip("addr del 10.10.10.5/24 dev eth0");
+    let client = doubles::without(field.client_for(&host).await, "nodeippools");
+    field.start_with(&mut host, &client);
+    let own = field.until_standing(&host, "one", "Available").await;
+    assert_eq!(host.addresses("eth0"), ["10.10.10.5/24"]);
+    let claims = &own["status"]["ippool"][POOL];
+    assert!(!claims["requests"].is_null(), "{own:#}");
+    assert!(claims["grants"].as_object().is_none_or(|grants| grants.is_empty()), "{own:#}");
+    host.stop().await;
+    field.find_controller();
+    field.start(&mut host).await;
+    let granted = |own: &Value| own["status"]["ippool"][POOL]["grants"]["literal_10-10-10-5"].is_object();
+    field.until_enactment(&host, "one", "granted", granted).await;
     field.agree().await;
 }
 

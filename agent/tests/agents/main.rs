@@ -135,9 +135,11 @@ suite! {
         literals:
             r51_rule11_an_address_that_a_policy_names_is_claimed
             rule11_of_two_nodes_one_has_it_and_the_other_says_who
+            rule11_a_renamed_policy_keeps_its_address_from_others
             rule11_no_capture_gets_what_a_policy_names
             rule11_what_a_pool_gives_nobody_is_refused
             rule5_rule11_a_pool_made_later_finds_who_has_it
+            rule5_rule11_a_range_appended_later_finds_who_has_it
             rule11_what_was_in_use_unclaimed_stays_on_the_card
             rule11_a_policy_from_before_its_pool_claims_what_it_names
             rule11_an_edited_policy_keeps_its_address_until_it_has_the_other
@@ -145,6 +147,8 @@ suite! {
             r51_rule11_in_a_sliced_pool_the_slice_is_claimed
             r17_rule11_a_literal_in_use_on_the_wire_is_used_when_it_is_free
             rule9_rule11_what_it_costs_to_know_the_pools
+            rule11_pools_that_cannot_be_read_hold_up_who_names_an_address_alone
+            rule11_what_is_held_needs_no_grant_to_be_put_back
             rule11_a_pool_that_goes_takes_nothing_along;
         names:
             an_enactment_of_another_node_is_left_alone
@@ -185,6 +189,7 @@ suite! {
             r37_r38_a_pool_is_reset_for_a_node;
         restart:
             r27_a_restarted_agent_keeps_its_address
+            r27_rule1_what_a_policy_has_is_kept_while_it_is_refused_more
             rule7_a_host_whose_node_is_deleted_takes_its_addresses_off_for_good
             r27_an_api_that_takes_no_writes_keeps_no_address_off
             r27_r111_a_start_without_the_api_is_from_the_journal
@@ -208,6 +213,7 @@ suite! {
             r33_r97_a_sliced_pool_made_anew_gives_nobody_what_is_held
             rule7_a_node_made_anew_keeps_what_is_on_its_card
             r71_a_slice_deleted_by_force_comes_back
+            rule2_what_was_given_out_of_a_slice_that_goes_is_given_up
             r115_r119_a_crowd_without_a_controller;
         story:
             r20_r21_r22_r28_one_policy_gives_every_host_its_own_addresses

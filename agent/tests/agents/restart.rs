@@ -27,6 +27,56 @@ pub(crate) async fn r27_a_restarted_agent_keeps_its_address(on: On) {
     field.agree().await;
 }
 
+/// R27, rule 1: a policy that has its address is edited to ask for another, which it can't have. What it has it keeps: put back
+/// when something takes it off, and after a boot, under the same id. It gets the other when there is one.
+pub(crate) async fn r27_rule1_what_a_policy_has_is_kept_while_it_is_refused_more(on: On) {
+    let field = Field::new(on).await;
+    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}})).await;
+    let range = json!({"cidr": "10.10.20.0/24", "start": "10.10.20.1", "end": "10.10.20.1"});
+    field.pool("traffic-2", json!({"range": range, "quarantine": "1s"})).await;
+    let mut host = field.host("node01", 2).await;
+    let other = field.host("node02", 1).await;
+    for (host, label) in [(&host, "one"), (&other, "two")] {
+        field.label(host, label, "yes").await;
+    }
+    let mut theirs = one_address("traffic-2");
+    theirs["nodeSelector"] = json!({"two": "yes"});
+    field.policy("theirs", theirs).await;
+    field.until_standing(&other, "theirs", "Available").await;
+    let from = |card: &str, pool: &str| {
+        let address = json!({"enabled": true, "address": [{"ipam": {"pool": pool}}]});
+        json!({"name": card, "type": "veth", "state": "up", "ipv4": address})
+    };
+    let (first, second) = (from("eth0", "traffic-1"), from("eth1", "traffic-2"));
+    let asks = |interfaces: Value| json!({"nodeSelector": {"one": "yes"}, "desiredState": {"interfaces": interfaces}});
+    field.policy("one", asks(json!([first]))).await;
+    field.until_policy("one", "over", |policy| policy["status"]["conditions"][0]["status"] == "True").await;
+    let had = host.addresses("eth0");
+    field.try_edit_policy("one", asks(json!([first, second]))).await.expect("it is over");
+    let own = field.until_standing(&host, "one", "Failing").await;
+    let ids = |own: &Value| {
+        let requests =
+            own["status"]["ippool"]["traffic-1"]["requests"].as_object().cloned().expect("requests");
+        requests.values().map(|request| request["id"].clone()).collect::<Vec<Value>>()
+    };
+    for boot in [false, true] {
+        if boot {
+            host.stop().await;
+        }
+        host.ip(&format!("addr del {} dev eth0", had[0]));
+        if boot {
+            field.start(&mut host).await;
+        }
+        host.wait_until("put back", || host.addresses("eth0") == had).await;
+    }
+    field.delete_policy("theirs").await;
+    field.until_no_enactment(&other, "theirs").await;
+    let after = field.until_standing(&host, "one", "Available").await;
+    assert_eq!(ids(&after), ids(&own));
+    assert_eq!((host.addresses("eth0"), host.addresses("eth1")), (had, vec!["10.10.20.1/24".to_owned()]));
+    field.agree().await;
+}
+
 /// R110: Berth is taken away, agent and controller: what a host has it keeps, on its card and in the ledger. Somebody takes
 /// the finalizers off and deletes enactment and pool by hand: the card keeps its address. Berth is back, and the pool: it is
 /// the same host's.

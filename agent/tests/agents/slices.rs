@@ -9,7 +9,7 @@ use crds::names::annotation::{HOLD, RESTORED};
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::field::{Field, Host, address_on, one_address};
+use crate::field::{Field, Host, address_on, doubles, one_address};
 use crate::on::On;
 use crate::told::{POOL, told};
 
@@ -398,7 +398,7 @@ pub(crate) async fn rule7_a_node_made_anew_keeps_what_is_on_its_card(on: On) {
 }
 
 /// R71, R110: a slice in use is not deleted by force unless that is said to be meant; then the pool keeps what was in it, and it
-/// comes back with its host's agent.
+/// comes back with its host's agent, or by it where it runs.
 pub(crate) async fn r71_a_slice_deleted_by_force_comes_back(on: On) {
     let field = Field::new(on).await;
     field.pool("sliced", sliced("10.20.0.0/24", 4)).await;
@@ -420,6 +420,29 @@ pub(crate) async fn r71_a_slice_deleted_by_force_comes_back(on: On) {
         |slice: &Value| slice["status"]["allocations"].as_object().is_some_and(|all| all.contains_key(&ip));
     field.until::<NodeIPSlice>(&name, "there again", holds).await;
     assert_eq!(host.addresses("eth0"), had);
+    field.agree().await;
+    // Once more, under an agent that runs: the controller sees it, and has it look.
+    field.force_slice_away(&name).await;
+    field.until::<NodeIPSlice>(&name, "there again", holds).await;
+    assert_eq!(host.addresses("eth0"), had);
+    field.agree().await;
+}
+
+/// Rule 2: a slice is deleted after an address was given out of it, and before its host confirmed that: what goes confirms nothing,
+/// so the host gives it up, and has another slice, without being asked for anything more.
+pub(crate) async fn rule2_what_was_given_out_of_a_slice_that_goes_is_given_up(on: On) {
+    let field = Field::new(on).await;
+    field.pool("sliced", sliced("10.20.0.0/24", 4)).await;
+    let mut host = field.machine("node01", 1);
+    field.make_node("node01", "True").await;
+    let client = doubles::unsliced_once(field.client_for(&host).await, field.client());
+    field.start_with(&mut host, &client);
+    field.policy("one", one_address("sliced")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let own = slices_of(&field, &host).await;
+    let there: BTreeSet<String> = own.iter().flat_map(held).map(|ip| format!("{ip}/24")).collect();
+    assert_eq!(host.addresses("eth0").into_iter().collect::<BTreeSet<_>>(), there);
+    assert!(own.iter().all(|slice| slice.metadata.deletion_timestamp.is_none()), "{:#}", json!(own));
     field.agree().await;
 }
 

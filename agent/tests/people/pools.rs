@@ -122,6 +122,12 @@ pub(crate) fn rule6_hold_and_resume(field: &Field) {
     // Nothing is taken from a pool on hold either.
     field.node("node01", false);
     assert!(field.berth("pool hold traffic-1").ok().contains("was on hold already"));
+    // What a restore left ends by itself; from now on it doesn't.
+    let restored = json!({"metadata": {"annotations": {"nmstate.io/hold": "restored from a backup"}}});
+    field.ask(Method::PATCH, "/apis/nmstate.io/v1/nodeippools/traffic-1", &restored);
+    let said = field.berth("pool hold traffic-1").ok();
+    assert!(said.contains("Now it lasts until 'berth pool resume traffic-1'"), "{said}");
+    assert_eq!(annotation("traffic-1"), Some("by hand".into()));
     let said = field.berth("pool resume traffic-1").ok();
     assert!(said.contains("traffic-1: resumed; no controller has seen the hold yet"), "{said}");
     assert_eq!(annotation("traffic-1"), None);

@@ -108,6 +108,9 @@ pub struct Seen<'a> {
     pub refresh: bool,
     /// Pooled addresses on the NICs, told by their mark.
     pub nic: &'a BTreeSet<IpAddr>,
+    /// What policies were last brought about with, on the NICs just now or not: of those whose last good state can be had
+    /// again, since every pooled address in it is still held.
+    pub good: &'a BTreeMap<PolicyName, BTreeSet<IpAddr>>,
     /// A random id, to be used if a new one is needed.
     pub fresh_id: &'a RequestId,
 }
@@ -224,9 +227,9 @@ impl Host {
             }
         }
         // After the rest, so that what the claims of a policy have to say goes out in one write; what is held before what is
-        // asked, which may be refused.
-        let held = writes.iter().position(Action::says_held).unwrap_or_default();
-        if let Some(write) = writes.into_iter().nth(held) {
+        // asked, which may be refused; and that before what is let go, which another policy here may have asked for by then.
+        writes.sort_by_key(|write| (!write.says_held(), write.lets_go()));
+        if let Some(write) = writes.into_iter().next() {
             return (Some(write), None);
         }
         // Not before the rest, so that one pool on hold keeps no other claim waiting; by the clock, so that each has its turn.

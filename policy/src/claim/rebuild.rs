@@ -18,7 +18,7 @@ use super::serve::knows_later;
 use super::tend::Facts;
 use crate::pool::Pool;
 use claims::highest;
-use work::{Candidate, gathered};
+use work::{Candidate, gathered, take_in_shown};
 
 pub use claims::outside;
 pub(super) use claims::{Standing, claims, entry_for};
@@ -64,6 +64,19 @@ pub fn rebuild(ledger: &Ledger, name: &PoolName, pool: &Pool, facts: &Facts<'_>,
         ..ledger.clone()
     };
     Rebuilt { ledger: next, lost: work.lost, outside: work.outside }
+}
+
+/// A proven ledger whose pool may have ranges by now that it had not when the ledger was proven: what live hosts show there and
+/// nobody claims is set aside for them, as by a rebuild (rule 5), before anything is given. Read after the ledger, that is no
+/// address which was just let go: its host said that it is off before. `None`: there is nothing of the kind.
+pub fn notice(ledger: &Ledger, pool: &Pool, facts: &Facts<'_>, now: Time) -> Option<Ledger> {
+    let mut next = ledger.clone();
+    take_in_shown(&mut next, pool, facts, now);
+    if !ledger.gives() || next.allocations == ledger.allocations {
+        return None;
+    }
+    next.sequence = next.sequence.saturating_add(1);
+    Some(next)
 }
 
 /// Puts a part of a proven ledger together anew. Nothing is taken from whoever is not in scope, whatever is

@@ -4,10 +4,11 @@
 //! Cost: O(ledger) once per batch to index it, then O(log n) per request; one ledger write per batch and
 //! one patch per answer that says something new.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use super::ledger::Ledger;
-use super::names::{EnactmentUid, RequestId};
+use super::names::{EnactmentUid, NodeUid, RequestId};
 use super::record::{Enactment, Grant, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Time};
 use crate::pool::{Barred, Pool};
 
@@ -95,13 +96,27 @@ pub fn serve(ledger: &Ledger, pool: &Pool, barred: &Barred, asked: &[Asked<'_>],
         return Served { went_back: true, ..Served::default() };
     }
     let mut desk = Desk { batch: Batch::new(ledger, pool, barred, now), served: Served::default() };
+    // What is let go can be had by who asks in the same batch: by its own node first, so that a policy that takes another's
+    // place there names the same address, and nobody gets it in between (rule 11).
+    let lets_go = |ask: &&Asked<'_>| requested(ask).is_some_and(|request| !request.want);
+    let (leaving, asked): (Vec<&Asked<'_>>, Vec<&Asked<'_>>) = asked.iter().partition(lets_go);
+    let handed: BTreeSet<(&NodeUid, IpAddr)> =
+        leaving.iter().flat_map(|ask| desk.batch.hands_on(ask)).collect();
+    desk.serve(&leaving);
     // Holders before waiters (rule 5), in a batch too: what a journal names must not be given to the one
     // who happened to ask first.
     let holds =
         |ask: &&Asked<'_>| requested(ask).is_some_and(|request| request.want && request.holds.is_some());
-    let (holders, waiters): (Vec<&Asked<'_>>, Vec<&Asked<'_>>) = asked.iter().partition(holds);
+    let (holders, waiters): (Vec<&Asked<'_>>, Vec<&Asked<'_>>) = asked.into_iter().partition(holds);
     desk.serve(&holders);
-    for together in waiters.chunk_by(|one, other| one.enactment.uid == other.enactment.uid) {
+    let takes_over = |ask: &&Asked<'_>| {
+        let literal = requested(ask).and_then(|request| request.literal);
+        literal.is_some_and(|ip| handed.contains(&(&ask.enactment.node_uid, ip)))
+    };
+    let mut waiters: Vec<&[&Asked<'_>]> =
+        waiters.chunk_by(|one, other| one.enactment.uid == other.enactment.uid).collect();
+    waiters.sort_by_key(|together| !together.iter().any(takes_over));
+    for together in waiters {
         desk.serve(together);
     }
     Served { ledger: desk.batch.into_ledger(), ..desk.served }

@@ -223,17 +223,18 @@ impl Look<'_> {
 }
 
 /// Which entries the enactments list: a grant of this address and id, or a request wanting this id that has
-/// no other entry Held in that family.
+/// no other entry Held in that family, and whose host doesn't say that it holds another there (in a slice, say).
 pub(super) struct Listings {
     granted: BTreeSet<(NodeUid, RequestId, IpAddr)>,
-    wanted: BTreeSet<(NodeUid, RequestId)>,
+    /// With what their hosts say they hold.
+    wanted: BTreeMap<(NodeUid, RequestId), Vec<IpAddr>>,
     /// The one entry of an id and family that a mere wish may stand for.
     first: BTreeMap<(RequestId, bool), IpAddr>,
 }
 
 impl Listings {
     pub(super) fn new(ledger: &Ledger, enactments: &[&Enactment]) -> Self {
-        let mut listings = Self { granted: BTreeSet::new(), wanted: BTreeSet::new(), first: BTreeMap::new() };
+        let mut listings = Self { granted: BTreeSet::new(), wanted: BTreeMap::new(), first: BTreeMap::new() };
         for enactment in enactments {
             for slot in enactment.slots.values() {
                 if let Some(grant) = &slot.grant {
@@ -242,7 +243,8 @@ impl Listings {
                     listings.granted.extend(keys);
                 }
                 if let Some(request) = slot.request.as_ref().filter(|request| request.want) {
-                    listings.wanted.insert((enactment.node_uid.clone(), request.id.clone()));
+                    let holds = request.holds.as_ref().map(|lease| lease.ips.clone()).unwrap_or_default();
+                    listings.wanted.insert((enactment.node_uid.clone(), request.id.clone()), holds);
                 }
             }
         }
@@ -259,8 +261,10 @@ impl Listings {
 
     pub(super) fn has(&self, ip: IpAddr, entry: &Entry) -> bool {
         let Some(id) = &entry.request else { return false };
+        let is_another = |held: &IpAddr| held.is_ipv4() == ip.is_ipv4() && *held != ip;
+        let wanted = self.wanted.get(&(entry.node_uid.clone(), id.clone()));
         self.granted.contains(&(entry.node_uid.clone(), id.clone(), ip))
-            || (self.wanted.contains(&(entry.node_uid.clone(), id.clone()))
+            || (wanted.is_some_and(|holds| !holds.iter().any(is_another))
                 && self.first.get(&(id.clone(), ip.is_ipv4())) == Some(&ip))
     }
 }

@@ -5,9 +5,10 @@ use std::net::IpAddr;
 
 use serde_json::json;
 
-use super::{Next, Prospect, Retries, Said, View, next, strays};
+use super::{Next, Prospect, Retries, Said, View, named, next, strays};
 use crate::rollout::Standing;
 use crate::state::IfName;
+use crate::template::literal_addresses;
 
 const MET: Prospect = Prospect::Rendered { met: true, said: true };
 const UNMET: Prospect = Prospect::Rendered { met: false, said: true };
@@ -190,4 +191,16 @@ fn strays_are_where_no_policy_has_them() {
         [on("eth1", "ipv4", "10.0.0.1"), on("eth0", "ipv4", "10.0.0.2"), on("by-its-mac", "ipv6", "fd00::1")];
     assert_eq!(strays(&pooled, &enacted), BTreeSet::from([at("eth0", "10.0.0.1"), at("eth0", "10.0.0.9")]));
     assert_eq!(strays(&BTreeSet::new(), &enacted), BTreeSet::new());
+}
+
+/// However a document writes an address, what is looked for on a card is what was claimed.
+#[test]
+fn an_address_of_a_state_is_read_as_the_one_that_is_claimed() {
+    let addresses =
+        json!([{"ip": " 10.0.0.1"}, {"ip": "::ffff:10.0.0.2"}, {"ip": "fd00:0::7"}, {"ip": "no"}]);
+    let state = json!({"interfaces": [{"name": "eth0", "ipv6": {"enabled": true, "address": addresses}}]});
+    let read: Vec<IpAddr> = named(&state).map(|(ip, _)| ip).collect();
+    let claimed: Vec<IpAddr> = literal_addresses(&state).into_iter().map(|(ip, _)| ip).collect();
+    assert_eq!(read, claimed);
+    assert_eq!(read, ["10.0.0.1", "10.0.0.2", "fd00::7"].map(|ip| ip.parse::<IpAddr>().unwrap()));
 }

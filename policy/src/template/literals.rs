@@ -56,7 +56,7 @@ pub fn literal_addresses(desired_state: &Value) -> Vec<(IpAddr, String)> {
         }
         for family in FAMILIES.into_iter().filter(|family| !family.is_off(interface)) {
             for (position, entry) in family.addresses(interface).iter().enumerate() {
-                let Some(ip) = entry.get("ip").and_then(Value::as_str).and_then(literal) else {
+                let Some(ip) = entry.get("ip").and_then(Value::as_str).and_then(address_of) else {
                     continue;
                 };
                 if !found.iter().any(|(other, _)| *other == ip) {
@@ -79,6 +79,7 @@ pub fn literals(desired_state: &Value, pools: &[&Pool]) -> Vec<Literal> {
     found
 }
 
-fn literal(text: &str) -> Option<IpAddr> {
+/// An address as documents write it. One of IPv4 in the words of IPv6 is the same as the other.
+pub fn address_of(text: &str) -> Option<IpAddr> {
     text.trim().parse().ok().map(|ip: IpAddr| ip.to_canonical())
 }

@@ -1,5 +1,6 @@
 //! Tests of templates; whole policies are goldens (`goldens/render`).
 
+mod check;
 mod fill;
 mod ipam;
 mod literals;

@@ -217,7 +217,7 @@ pub(super) fn wrong_now(world: &World, config: &Config) -> Option<String> {
 
 /// Has nothing happened yet that takes an entry from its holder, or the holder's id from its disk? As long
 /// as hosts and agents merely stop, start and change their minds, what is on a NIC is Held by that id.
-fn nothing_taken(world: &World, config: &Config) -> bool {
+pub(super) fn nothing_taken(world: &World, config: &Config) -> bool {
     const HARMLESS: [Fault; 9] = [
         Fault::AgentCrash,
         Fault::AgentPause,

@@ -39,6 +39,8 @@ pub struct Config {
     pub(super) naming: usize,
     /// What is claimed on these.
     named: BTreeMap<ClaimKey, Option<IpAddr>>,
+    /// What the policy claims before it is edited, where it is.
+    before: Option<BTreeMap<ClaimKey, Option<IpAddr>>>,
     /// That policy.
     pub(super) policies: BTreeSet<PolicyName>,
 }
@@ -78,6 +80,7 @@ impl Config {
             policies: wants.keys().map(|key| key.policy.clone()).collect(),
             naming: 0,
             named: BTreeMap::new(),
+            before: None,
             wants,
         }
     }
@@ -94,9 +97,23 @@ impl Config {
         self
     }
 
-    /// What the policy claims on a host.
-    pub(super) fn wants_of(&self, host: usize) -> &BTreeMap<ClaimKey, Option<IpAddr>> {
-        if host < self.naming { &self.named } else { &self.wants }
+    /// The policy has its first capture alone, until somebody edits it.
+    pub fn growing(mut self) -> Self {
+        self.before = Some(self.wants.iter().take(1).map(|(key, literal)| (key.clone(), *literal)).collect());
+        self
+    }
+
+    pub(super) fn grows(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// What the policy, edited or not, claims on a host.
+    pub(super) fn wants_of(&self, host: usize, grown: bool) -> &BTreeMap<ClaimKey, Option<IpAddr>> {
+        match &self.before {
+            Some(before) if !grown => before,
+            _ if host < self.naming => &self.named,
+            _ => &self.wants,
+        }
     }
 
     /// The addresses that would do for a host.
@@ -151,6 +168,9 @@ impl fmt::Display for Config {
         write!(f, "{captures} captures, {} old copies", self.peeks)?;
         if self.naming > 0 {
             write!(f, ", named on {}", self.naming)?;
+        }
+        if self.grows() {
+            f.write_str(", the second by an edit")?;
         }
         if self.self_service { f.write_str(", self-service") } else { Ok(()) }
     }

@@ -33,6 +33,8 @@ pub(super) enum Move {
     Boot(u8),
     CreateNode(u8),
     CreatePolicy,
+    /// The policy is edited to make more claims.
+    GrowPolicy,
     CreatePool,
     /// A range gives again, or is removed when nothing of it is held.
     Range(First),
@@ -55,6 +57,7 @@ impl World {
         }
         moves.extend([Move::RivalPeeks, Move::CreatePolicy, Move::CreatePool, Move::Backup, Move::Tick]);
         moves.extend([First::Gives, First::Gone].map(Move::Range));
+        moves.extend(config.grows().then_some(Move::GrowPolicy));
         let orders = |seen| if self.order_matters(seen) { count(config.orders.len()) } else { 1 };
         moves.extend((0..orders(&self.store)).map(Move::Lead));
         if let Some(cache) = &self.rival.cache {
@@ -106,6 +109,7 @@ impl World {
             }
             Move::CreateNode(host) => next.create_node(host.into(), config),
             Move::CreatePolicy => !std::mem::replace(&mut next.store_mut().policy, true),
+            Move::GrowPolicy => !std::mem::replace(&mut next.store_mut().grown, true),
             Move::CreatePool => {
                 next.create_pool(config);
                 true
@@ -134,6 +138,7 @@ impl World {
             Move::Applies(at) => !host(at).waits.is_empty(),
             Move::CreateNode(at) => !self.store.nodes.contains_key(&host(at).name),
             Move::CreatePolicy => !self.store.policy,
+            Move::GrowPolicy => self.store.policy && !self.store.grown,
             Move::CreatePool => self.store.pool.is_none(),
             Move::Range(First::Gone) => self.is_drained(),
             Move::Range(first) => self.store.first() != first && first == First::Gives,

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 
+use super::check::nothing_taken;
 use super::config::Config;
 use super::moves::{Move, count};
 use super::normal::Print;
@@ -69,11 +70,15 @@ impl World {
                 return Some(format!("{ip} is in the ledger for {} but on no NIC: leaked", entry.node));
             }
         }
-        let each = config.captures();
-        // What is in use is not let go because a stranger uses the other (R97).
-        let is_half = |host: &&Rc<HostWorld>| !host.nic.is_empty() && host.nic.len() != each;
+        let each = config.wants_of(0, self.store.grown).len();
+        // What is in use is not let go because a stranger uses the other (R97), or since more is asked for by now.
+        let is_half =
+            |host: &&Rc<HostWorld>| !host.nic.is_empty() && host.nic.len() != each && !config.grows();
         if let Some(half) = self.hosts.iter().find(is_half).filter(|_| self.wire.is_empty()) {
             return Some(format!("{} has {:?}: neither all nor none", half.name, half.nic));
+        }
+        if let Some(world) = self.hosts.iter().find(|world| self.lost_what_it_had(world, config)) {
+            return Some(format!("{} had {:?} and has {:?}", world.name, world.good, world.nic));
         }
         if config.naming > 0 {
             return self.lacking(config, wanting);
@@ -86,6 +91,12 @@ impl World {
         let wanted = (0..self.hosts.len()).filter(|host| wanting(*host)).count();
         let served = self.hosts.iter().filter(|host| !host.nic.is_empty()).count();
         (served < usable.min(wanted)).then(|| format!("{served} of {wanted} served, {usable} can be"))
+    }
+
+    /// Did a host let go of what its policy was brought about with, though nothing was taken from anybody?
+    fn lost_what_it_had(&self, world: &HostWorld, config: &Config) -> bool {
+        let is_wanted = self.store.policy && self.wire.is_empty() && nothing_taken(self, config);
+        is_wanted && !world.good.is_subset(&world.nic)
     }
 
     /// Who wants an address, has none, and could have one that is on nobody's NIC: said where not all addresses would do for

@@ -10,6 +10,8 @@ pub(super) struct Store {
     pub(super) nodes: BTreeMap<NodeName, NodeUid>,
     /// Does the one policy, which selects every node, exist?
     pub(super) policy: bool,
+    /// Was it edited to make more claims?
+    pub(super) grown: bool,
     pub(super) pool: Option<Rc<PoolObject>>,
     /// By node; there is one policy, so a node has at most one enactment.
     pub(super) enactments: BTreeMap<NodeName, Rc<BTreeMap<PolicyName, Enactment>>>,

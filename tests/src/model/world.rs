@@ -7,7 +7,8 @@ use std::net::IpAddr;
 use std::rc::Rc;
 
 use policy::claim::{
-    Answer, Hold, Host, Ledger, NodeName, NodeUid, PolicyName, PoolUid, RequestId, Stamp, Time,
+    Answer, ClaimKey, Hold, Host, Ledger, NodeName, NodeUid, Phase, PolicyName, PoolUid, RequestId, Stamp,
+    Time,
 };
 
 use super::config::{Config, QUARANTINE};
@@ -44,6 +45,8 @@ pub(super) struct HostWorld {
     pub(super) reachable: bool,
     pub(super) host: Host,
     pub(super) nic: BTreeSet<IpAddr>,
+    /// What the policy was last brought about with, on disk. Left out where a policy makes one claim: nothing depends on it then.
+    pub(super) good: BTreeSet<IpAddr>,
     /// Policies that can't be put on the NIC now.
     pub(super) waits: BTreeSet<PolicyName>,
     /// Nobody inside sees this: the Node UID under which each address on the NIC was last journalled. It outlives the
@@ -76,6 +79,7 @@ impl World {
         let store = Store {
             nodes: nodes.map(|(i, name)| (name.clone(), NodeUid::new(format!("first-{i}")))).collect(),
             policy: true,
+            grown: false,
             pool: None,
             enactments: BTreeMap::new(),
             states: BTreeMap::new(),
@@ -89,6 +93,7 @@ impl World {
             reachable: true,
             host: Host::default(),
             nic: BTreeSet::new(),
+            good: BTreeSet::new(),
             waits: BTreeSet::new(),
             under: BTreeMap::new(),
             excused: BTreeSet::new(),
@@ -186,6 +191,29 @@ impl HostWorld {
     /// What is journalled goes on the NIC, whatever the API says of it.
     pub(super) fn apply_journal(&mut self) {
         self.nic.extend(self.host.held());
+    }
+
+    /// What was good and can be had again, since all of it is still held.
+    pub(super) fn good(&self) -> &BTreeSet<IpAddr> {
+        static NOTHING: BTreeSet<IpAddr> = BTreeSet::new();
+        let is_held = |ip: &IpAddr| self.host.held().any(|held| held == *ip);
+        if self.good.iter().all(is_held) { &self.good } else { &NOTHING }
+    }
+
+    /// Keeps [`Self::good`] true, of a policy that makes these claims.
+    pub(super) fn note_good(&mut self, wants: &BTreeMap<ClaimKey, Option<IpAddr>>) {
+        let lease = |key: &ClaimKey| match &self.host.journal.get(key)?.phase {
+            Phase::Holding(lease) => Some(lease.ips.clone()),
+            Phase::Asking { .. } | Phase::Parked(_) | Phase::Releasing => None,
+        };
+        let leases: Option<Vec<Vec<IpAddr>>> = wants.keys().map(lease).collect();
+        let Some(ips) = leases.map(|leases| leases.into_iter().flatten().collect::<BTreeSet<IpAddr>>())
+        else {
+            return;
+        };
+        if ips.is_subset(&self.nic) {
+            self.good = ips;
+        }
     }
 
     pub(super) fn clear_nic(&mut self) {

@@ -1,10 +1,10 @@
 //! `berth pool hold` and `resume`: the way around a store that is restored from an older backup (docs/claims.md, rule 6).
 
-use crds::names::annotation::HOLD;
+use crds::names::annotation::{HOLD, RESTORED};
 use crds::{NodeIPPool, NodeIPSlice};
-use kube::Resource;
 use kube::api::{Api, Patch, PatchParams};
 use kube::core::ClusterResourceScope;
+use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -68,8 +68,12 @@ struct Which {
 pub(super) fn hold(args: &HoldArgs, reach: &Reach) -> anyhow::Result<String> {
     let text = |name: &str, seen: &PoolSeen| {
         let seconds = seen.pool.quarantine();
+        let word = seen.object.annotations().get(HOLD);
         match seen.ledger.hold {
-            Some(_) => format!("{name}: was on hold already\n"),
+            Some(_) if word.is_some_and(|why| why != RESTORED) => format!("{name}: was on hold already\n"),
+            Some(_) => format!(
+                "{name}: was on hold already, and that would have ended by itself. Now it lasts until 'berth pool resume {name}'\n"
+            ),
             None => format!(
                 "{name}: on hold; nothing new is given, what is held stays. It gives again {seconds} s after a controller saw \
                  it, and not before 'berth pool resume {name}'\n"

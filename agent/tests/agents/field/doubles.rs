@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crds::NodeIPSlice;
 use hyper::http::{Method, Request, Response};
-use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams};
 use kube::client::Body;
+use kube::{Client, ResourceExt};
 use serde_json::json;
 use tokio::net::TcpStream;
 
@@ -97,8 +99,7 @@ pub(crate) fn pools_read(client: Client) -> (Client, Arc<Mutex<Vec<&'static str>
     let lists = Arc::new(Mutex::new(Vec::new()));
     let told = lists.clone();
     let client = asked(client, move |request| {
-        let of_one = request.uri().query().is_some_and(|query| query.contains("fieldSelector"));
-        if request.method() == Method::GET && request.uri().path().ends_with("/nodeippools") && !of_one {
+        if lists_pools(request) {
             let accept = request.headers().get("accept").and_then(|accept| accept.to_str().ok());
             let metadata = accept.is_some_and(|accept| accept.contains("PartialObjectMetadata"));
             told.lock().expect("whole").push(if metadata { "metadata" } else { "pools" });
@@ -125,9 +126,25 @@ pub(crate) fn silent(client: Client, hangs: Arc<AtomicBool>) -> Client {
 
 /// The API, which takes no writes for as long as this says so: as one whose store is full.
 pub(crate) fn unwritable(client: Client, full: Arc<AtomicBool>) -> Client {
+    failing(client, move |request| full.load(Ordering::SeqCst) && request.method() != "GET")
+}
+
+/// The API, which doesn't say which pools there are for as long as this says so; each by its name it does.
+pub(crate) fn unlisted(client: Client, lost: Arc<AtomicBool>) -> Client {
+    failing(client, move |request| lost.load(Ordering::SeqCst) && lists_pools(request))
+}
+
+/// Is this a list of all pools?
+fn lists_pools(request: &Request<Body>) -> bool {
+    let of_one = request.uri().query().is_some_and(|query| query.contains("fieldSelector"));
+    request.method() == Method::GET && request.uri().path().ends_with("/nodeippools") && !of_one
+}
+
+/// The API, which fails at some of what it is asked.
+fn failing(client: Client, fails: impl Fn(&Request<Body>) -> bool + Send + Sync + 'static) -> Client {
     let service = tower::service_fn(move |request: Request<Body>| {
         let client = client.clone();
-        let refused = full.load(Ordering::SeqCst) && request.method() != "GET";
+        let refused = fails(&request);
         async move {
             if !refused {
                 return client.send(request).await;
@@ -151,6 +168,27 @@ pub(crate) fn overtaken(client: Client, other: Client) -> Client {
         async move {
             if let Some((_, object)) = written {
                 write_news(&other, &object).await;
+            }
+            client.send(request).await
+        }
+    });
+    Client::new(service, "default")
+}
+
+/// The API, where somebody else deletes all slices right before the first time that one is asked for by its name.
+pub(crate) fn unsliced_once(client: Client, other: Client) -> Client {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, other) = (client.clone(), other.clone());
+        let of_one = request.uri().query().is_some_and(|query| query.contains("fieldSelector"));
+        let asks = of_one && request.uri().path().ends_with("/nodeipslices");
+        let now = asks && !is_over.swap(true, Ordering::SeqCst);
+        async move {
+            if now {
+                let slices: Api<NodeIPSlice> = Api::all(other);
+                for slice in slices.list(&ListParams::default()).await.expect("slices") {
+                    slices.delete(&slice.name_any(), &DeleteParams::default()).await.expect("it goes");
+                }
             }
             client.send(request).await
         }

@@ -70,6 +70,12 @@ impl Action {
         matches!(self, Self::CreateEnactment { .. } | Self::WriteRequests { .. })
     }
 
+    /// Does this say of claims that they are given back?
+    pub(super) fn lets_go(&self) -> bool {
+        let Self::WriteRequests { requests, .. } = self else { return false };
+        requests.values().any(|request| !request.want)
+    }
+
     /// Does this say of claims that they are held, and nothing else?
     pub fn says_held(&self) -> bool {
         let Self::WriteRequests { requests, .. } = self else { return false };

@@ -77,7 +77,14 @@ impl<'a> Look<'a> {
 
     /// Held and not in use, while another claim of the policy is refused: nobody is served by keeping it (rule 1).
     fn is_half(&self, lease: &Lease) -> bool {
-        !lease.ips.iter().any(|ip| self.seen.nic.contains(ip)) && self.sibling_refused()
+        let is_used = lease.ips.iter().any(|ip| self.seen.nic.contains(ip)) || self.is_good(lease);
+        !is_used && self.sibling_refused()
+    }
+
+    /// In use by the policy's last good state, though a boot may just have emptied the NIC: it goes back there.
+    fn is_good(&self, lease: &Lease) -> bool {
+        let good = self.seen.good.get(&self.key.policy);
+        good.is_some_and(|good| lease.ips.iter().any(|ip| good.contains(ip)))
     }
 
     fn literal(&self) -> Option<IpAddr> {
@@ -88,7 +95,8 @@ impl<'a> Look<'a> {
     fn unrecorded(&self) -> Option<Action> {
         let asked = self.slot.and_then(|slot| slot.request.as_ref());
         if self.wanted() {
-            let may_ask = self.seen.ready && !self.sibling_refused();
+            // What the enactment has already is taken up, whatever becomes of the others: nobody else would.
+            let may_ask = self.seen.ready && (asked.is_some() || !self.sibling_refused());
             return may_ask.then(|| {
                 self.record(self.seen.fresh_id.clone(), Phase::Asking { declined: BTreeMap::new() })
             });
@@ -202,11 +210,11 @@ impl<'a> Look<'a> {
         (!is_known && !is_declined).then(|| lease.clone())
     }
 
-    /// A policy goes on the NIC whole, so all its claims must be held first. What can't go there now is held all the
-    /// same, and said so.
+    /// A policy goes on the NIC whole, so all its claims must be held first; but what it last had there goes back. What can't
+    /// go there now is held all the same, and said so.
     fn holding(&self, record: &Record, lease: &Lease) -> Option<Action> {
-        let may_add =
-            !self.seen.waits.contains(&self.key.policy) && self.siblings().all(|key| self.holds(key));
+        let is_whole = self.is_good(lease) || self.siblings().all(|key| self.holds(key));
+        let may_add = is_whole && !self.seen.waits.contains(&self.key.policy);
         if let Some(add) = add_missing(self.key, lease, self.seen).filter(|_| may_add) {
             return Some(add);
         }

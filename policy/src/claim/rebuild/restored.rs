@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::claims::{Standing, claims, entry_for, highest};
-use super::work::shown_by;
+use super::work::take_in_shown;
 use crate::claim::ledger::{Entry, Ledger, QuarantineReason, SEQUENCE_LEAP};
 use crate::claim::names::{PoolName, RequestId};
 use crate::claim::record::{Lease, Time};
@@ -49,12 +49,7 @@ pub fn reassert(
     }
     set_aside_others(&mut next, &asserted, &facts.by_node(), hold.until);
     if now >= hold.until {
-        for state in facts.states.iter().filter(|state| facts.is_live(&state.node, &state.node_uid)) {
-            for ip in state.shows.iter().filter(|ip| pool.contains(**ip)) {
-                let until = now.saturating_add(pool.quarantine());
-                next.allocations.entry(*ip).or_insert_with(|| shown_by(state, ledger.sequence, until, now));
-            }
-        }
+        take_in_shown(&mut next, pool, facts, now);
         next.sequence = highest(ledger, name, &facts.enactments).saturating_add(SEQUENCE_LEAP);
         next.hold = None;
     } else if next != *ledger {

@@ -222,6 +222,16 @@ impl Work<'_> {
     }
 }
 
+/// What live hosts show inside the ranges and no entry is of.
+pub(super) fn take_in_shown(ledger: &mut Ledger, pool: &Pool, facts: &Facts<'_>, now: Time) {
+    let (sequence, until) = (ledger.sequence, now.saturating_add(pool.quarantine()));
+    for state in facts.states.iter().filter(|state| facts.is_live(&state.node, &state.node_uid)) {
+        for ip in state.shows.iter().filter(|ip| pool.contains(**ip)) {
+            ledger.allocations.entry(*ip).or_insert_with(|| shown_by(state, sequence, until, now));
+        }
+    }
+}
+
 /// An address that a live host shows and no claim stands behind: set aside until that host's agent says that
 /// it is off, or a journal names it (rule 5).
 pub(super) fn shown_by(state: &HostState, sequence: u64, until: Time, now: Time) -> Entry {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use super::index::{ClaimOf, Index};
 use super::{Asked, Reply, refuse, released};
 use crate::claim::ledger::{Entry, EntryKind, EntryState, Ledger, Quarantine, QuarantineReason};
-use crate::claim::names::RequestId;
+use crate::claim::names::{NodeUid, RequestId};
 use crate::claim::record::{Grant, Lease, RefusalReason, Request, Time};
 use crate::pool::{self, Barred, Choice, Holder, NoAddress, NodeView, Pool, PoolView, Taken, Want};
 
@@ -121,6 +121,15 @@ impl<'a> Batch<'a> {
         // Half a claim is no claim (R92), and an id has one address of a family (rule 1).
         self.set_aside_all_but(&request.id, &[]);
         self.choose(ask, request)
+    }
+
+    /// What a node lets go of: its own entries of that id.
+    pub(super) fn hands_on<'b>(&self, ask: &Asked<'b>) -> Vec<(&'b NodeUid, IpAddr)> {
+        let Some(request) = super::requested(ask) else { return Vec::new() };
+        let node = &ask.enactment.node_uid;
+        let is_own =
+            |ip: &IpAddr| self.ledger.allocations.get(ip).is_some_and(|entry| entry.node_uid == *node);
+        self.index.of_id(&request.id).filter(is_own).map(|ip| (node, ip)).collect()
     }
 
     /// Compare-and-delete by id: a stale or repeated release can't free somebody else's (rule 3). What

@@ -183,8 +183,8 @@ pub fn gather(
             match next.allocations.get(ip) {
                 // A slice that another node holds the address in: its holder is told by its own agent.
                 _ if is_held_in_another(slices, own, ip) => {}
-                Some(entry)
-                    if entry.request.as_ref() == Some(&request.id) && entry.node_uid == own.node_uid => {}
+                Some(entry) if !entry.is_recoverable() => {}
+                Some(entry) if entry.is_held_by(&request.id) && entry.node_uid == own.node_uid => {}
                 Some(entry) if entry.request.as_ref() == Some(&request.id) || entry.request.is_none() => {
                     let since = entry.since;
                     next.allocations.insert(*ip, Entry { since, ..claimed() });

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::{NodeSlice, SlicedView, requested};
 use crate::claim::ledger::{Entry, EntryState, Ledger, QuarantineReason};
 use crate::claim::names::RequestId;
-use crate::claim::record::Time;
+use crate::claim::record::{Request, Time};
 use crate::claim::serve::Asked;
 use crate::pool::Pool;
 
@@ -86,9 +86,25 @@ pub(super) fn combined(pool: &Ledger, own: &[NodeSlice], asked: &[Asked<'_>], no
             None => drop(allocations.entry(*ip).or_insert_with(|| entry.clone())),
         }
     }
+    if pool.gives() {
+        asked.iter().for_each(|ask| hold_again(&mut allocations, ask));
+    }
     let asserted = asked.iter().filter_map(requested).filter_map(|request| request.holds.as_ref());
     let sequence = own.iter().map(|slice| slice.ledger.sequence).chain(asserted.map(|lease| lease.sequence));
     Ledger { sequence: sequence.fold(now, u64::max), allocations, ..pool.clone() }
+}
+
+/// What a journal names and is set aside under its id is Held again (rule 1), also in a slice that goes.
+fn hold_again(allocations: &mut BTreeMap<IpAddr, Entry>, ask: &Asked<'_>) {
+    let Some(Request { id, want: true, holds: Some(lease), .. }) = requested(ask) else { return };
+    for ip in &lease.ips {
+        let own = allocations.get_mut(ip).filter(|entry| entry.request.as_ref() == Some(id));
+        if let Some(entry) =
+            own.filter(|entry| entry.node_uid == ask.enactment.node_uid && entry.is_recoverable())
+        {
+            entry.state = EntryState::Held;
+        }
+    }
 }
 
 /// The pool cut down to them, as far as it would cut them and they are not on their way out.

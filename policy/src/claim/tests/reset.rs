@@ -133,3 +133,21 @@ fn r38_twice_is_once() {
     assert_eq!(entry(&once, "10.0.0.1"), &held("a", 1));
     assert_eq!(again(&once, &cluster, &of_policy()).expect("now").ledger, once);
 }
+
+// A range is appended: what a live host shows there is set aside for it, and its own as soon as it asks; what is held, or is a gone
+// Node's, or in no range, is left.
+#[test]
+fn rule5_rule11_what_hosts_show_in_a_new_range_is_noticed() {
+    let before = unlisted();
+    let cluster = Cluster::of(&["a", "b", "c"], Vec::new())
+        .shows("a", "s1", &["10.0.0.1", "192.0.2.7"])
+        .shows("c", "s1", &["10.0.0.5"])
+        .shows("gone", "s1", &["10.0.0.6"]);
+    let ledger = notice(&before, &pool(8), &cluster.facts(), NOW).expect("something new");
+    assert_eq!(reason(entry(&ledger, "10.0.0.5")), Some(&QuarantineReason::Observed));
+    assert_eq!((ledger.allocations.len(), ledger.sequence), (3, 6));
+    assert_eq!(entry(&ledger, "10.0.0.1"), entry(&before, "10.0.0.1"));
+    assert_eq!(notice(&ledger, &pool(8), &cluster.facts(), NOW), None);
+    let held = Ledger { hold: Some(Hold { until: NOW + 1 }), ..before };
+    assert_eq!(notice(&held, &pool(8), &cluster.facts(), NOW), None, "rule 6 comes first");
+}

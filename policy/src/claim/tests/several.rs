@@ -116,6 +116,25 @@ fn rule11_a_lost_journal_gives_a_literal_claim_no_other_address() {
     assert_eq!(granted_ips(&node[0]), ips(&["10.0.0.5"]));
 }
 
+// A policy takes another's place on a node, and names the same address: it is the node's all the time, though others wait for
+// any and come first in the batch.
+#[test]
+fn rule11_what_a_policy_lets_go_another_of_its_node_gets_in_the_same_write() {
+    let mut desk = Desk::new(pool(1)).with("10.0.0.1", held("a", 1));
+    let mut old = asking("a");
+    request(&mut old).want = false;
+    let mut new = literal("a", "10.0.0.1");
+    (new.uid, new.policy) = ("e-new".into(), "new".into());
+    request(&mut new).id = "new".into();
+    let mut nodes = [asking("b"), literal("c", "10.0.0.1"), new, old];
+    let served = desk.serve(&mut nodes);
+    assert!(served.ledger.is_some_and(|ledger| ledger.allocations.len() == 1));
+    assert!(desk.entry("10.0.0.1").is_held_by(&"new".into()));
+    assert_eq!(granted_ips(&nodes[2]), ips(&["10.0.0.1"]));
+    assert_eq!(refused(&nodes[3]).0, RefusalReason::Released);
+    assert!(nodes[..2].iter().all(|other| refused(other).0 == RefusalReason::NoAddress));
+}
+
 // What a pool finds on a NIC when it is made is the host's own as soon as its policy asks for it, and nobody else's.
 #[test]
 fn rule5_rule11_a_literal_address_that_the_host_shows_is_its_own() {

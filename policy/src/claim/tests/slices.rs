@@ -278,6 +278,20 @@ fn a_holder_of_before_takes_the_slice_around_what_it_has() {
     assert!(left.allocations.is_empty());
 }
 
+// A slice around it is made and deleted before anything is in it, and the pool's entry set aside meanwhile: what is in use is Held again.
+#[test]
+fn rule1_what_a_holder_has_is_held_again_in_a_slice_that_goes() {
+    let mut site = Site::new(sliced("10.0.0.0/24", 4), vec![holding("a", lease(&["10.0.0.19"], 3))]);
+    site.ledger.allocations.insert(ip("10.0.0.19"), quarantined("a", QuarantineReason::Orphan, None));
+    site.shown.insert(ip("10.0.0.19"));
+    site.serve("a");
+    let slice = site.slices.values_mut().next().expect("a slice");
+    slice.ledger.allocations.clear();
+    slice.ledger.deleting = true;
+    site.serve("a");
+    assert!(site.own("a")[0].ledger.allocations[&ip("10.0.0.19")].is_held_by(&"a".into()));
+}
+
 #[test]
 fn a_holder_whose_block_is_anothers_has_lost_it_unless_the_pool_keeps_it() {
     let mut site =
@@ -456,6 +470,14 @@ fn r71_what_is_held_without_a_slice_is_kept_by_the_pool() {
     let kept = gather(&ledger(), &name(), &pool, &[], &cluster.facts(), NOW).expect("a change");
     assert_eq!(kept.allocations.keys().copied().collect::<Vec<_>>(), ips(&["10.0.0.5"]), "of live Nodes");
     assert!(gather(&kept, &name(), &pool, &[], &cluster.facts(), NOW).is_none());
+    // Set aside meanwhile, it is the holder's again; not what a stranger answers for.
+    let mut aside = kept.clone();
+    aside.allocations.insert(ip("10.0.0.5"), quarantined("a", QuarantineReason::Orphan, None));
+    let again = gather(&aside, &name(), &pool, &[], &cluster.facts(), NOW).expect("a change");
+    assert!(again.allocations[&ip("10.0.0.5")].is_held_by(&"a".into()));
+    let taken = QuarantineReason::Collision { by: stranger() };
+    aside.allocations.insert(ip("10.0.0.5"), quarantined("a", taken, None));
+    assert!(gather(&aside, &name(), &pool, &[], &cluster.facts(), NOW).is_none());
 }
 
 #[test]

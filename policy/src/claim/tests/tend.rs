@@ -84,6 +84,19 @@ fn rule4_a_wish_lists_one_entry_of_each_family() {
     assert_eq!((tended.quarantined, tended.freed), (vec![], ips(&["10.0.0.1"])));
 }
 
+// A host that says it holds another address of the family, in a slice say, has no wish left that an entry could stand for.
+#[test]
+fn rule4_who_holds_another_address_lists_none_by_its_wish() {
+    let ledger = ledger_with(vec![("10.0.0.1", held("a", 1)), ("fd00::1", held("a", 1))]);
+    let cluster =
+        Cluster::of(&["a"], vec![holding("a", lease(&["10.0.0.9"], 3))]).shows("a", "s1", &["10.0.0.9"]);
+    let tended = look(&ledger, &cluster, NOW);
+    assert_eq!(tended.quarantined, ips(&["10.0.0.1"]), "of that family");
+    assert_eq!(tended.ask_word, ["a".into()].into(), "free on its word");
+    let cluster = Cluster::of(&["a"], vec![holding("a", lease(&["10.0.0.1"], 3))]);
+    assert!(look(&ledger, &cluster, NOW).quarantined.is_empty());
+}
+
 // The enactment of another Node, or of its predecessor, lists nothing for this one.
 #[test]
 fn rule4_only_the_own_enactment_lists() {

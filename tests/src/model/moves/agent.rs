@@ -83,14 +83,19 @@ impl World {
             }
             api => self.write_own(host, api, config),
         }
-        let now = self.now;
+        let (now, policy, grown) = (self.now, self.store.policy, self.store.grown);
         let agent = &mut self.host_mut(host).host;
         let after = agent.after(action, &outcome);
         agent.done(action, &outcome, now);
         if let Some(follow_up) = after {
             agent.done(&follow_up, &Outcome::Done, now);
         }
-        self.host_mut(host).note_uids();
+        let world = self.host_mut(host);
+        world.note_uids();
+        if config.captures() > 1 {
+            let nothing = BTreeMap::new();
+            world.note_good(if policy { config.wants_of(host, grown) } else { &nothing });
+        }
         true
     }
 
@@ -147,6 +152,8 @@ impl World {
         };
         static NOTHING: BTreeMap<ClaimKey, Option<IpAddr>> = BTreeMap::new();
         static NO_POLICY: BTreeSet<PolicyName> = BTreeSet::new();
+        let good =
+            BTreeMap::from_iter(config.policies.iter().map(|policy| (policy.clone(), world.good().clone())));
         static NONE: BTreeMap<PolicyName, Enactment> = BTreeMap::new();
         let all_have_ids = world.host.journal.len() == config.wants.len();
         let believed_off = BTreeSet::new();
@@ -157,11 +164,12 @@ impl World {
             ready: true,
             selected: if self.store.policy { &config.policies } else { &NO_POLICY },
             waits: &world.waits,
-            wants: if self.store.policy { config.wants_of(host) } else { &NOTHING },
+            wants: if self.store.policy { config.wants_of(host, self.store.grown) } else { &NOTHING },
             enactments: self.store.enactments.get(&world.name).map_or(&NONE, |own| own),
             state: self.store.states.get(&world.name),
             refresh: self.store.refresh.contains(&world.name),
             nic: if unreleased { &believed_off } else { &world.nic },
+            good: &good,
             fresh_id: if all_have_ids { &NO_ID } else { &self.next_id(host, config) },
         };
         world.host.next(&seen)

@@ -75,6 +75,7 @@ impl World {
                 self.store_mut().nodes.remove(&config.names[target]);
                 let world = self.host_mut(target);
                 world.clear_nic();
+                world.good.clear();
                 world.host = Host::default();
                 world.agent = Agent::Off;
                 true
@@ -157,6 +158,7 @@ impl World {
         world.host = world.host.restarted();
         if wipe {
             world.host.journal.clear();
+            world.good.clear();
         }
         true
     }

@@ -70,6 +70,7 @@ impl<'a> Form<'a> {
         self.bytes.extend([host.agent as u8, u8::from(host.reachable), u8::from(waits)]);
         self.ips(&host.excused);
         self.ips(&host.nic);
+        self.ips(&host.good);
         // Of what is journalled, the journal says it.
         for (ip, uid) in &host.under {
             if !host.host.held().any(|held| held == *ip) {
@@ -113,7 +114,7 @@ impl<'a> Form<'a> {
     }
 
     fn store(&mut self, store: &'a Store) {
-        self.bytes.extend([store.policy, store.reset_policy].map(u8::from));
+        self.bytes.extend([store.policy, store.grown, store.reset_policy].map(u8::from));
         for host in self.order {
             let name = &self.config.names[*host];
             self.optional(store.nodes.get(name), |form, uid| form.name(uid.as_str()));

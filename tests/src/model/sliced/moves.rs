@@ -98,6 +98,7 @@ impl World {
             state: self.store.states.get(&host.name),
             refresh: self.store.asked.contains(&host.name),
             nic: &host.nic,
+            good: &BTreeMap::new(),
             fresh_id: &RequestId::new(format!("{}-{}", host.name, host.ids)),
         })
     }

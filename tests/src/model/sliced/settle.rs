@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::moves::Move;
-use super::world::{World, is_first, words};
+use super::world::{Machine, World, is_first, words};
 use super::{Config, Print};
 
 /// More rounds than any world needs: each ends with a tick.
@@ -93,6 +93,13 @@ fn ended(world: &World, config: &Config) -> Result<(), String> {
         }
         if slice.ledger.allocations.is_empty() {
             return Err(format!("slice {} is empty", slice.name));
+        }
+    }
+    // Who waits may have an entry still that it would be served by.
+    let leaked = |host: &Machine, ip| !host.nic.is_empty() && !host.nic.contains(ip);
+    for (ip, entry) in &world.store.pool.allocations {
+        if world.hosts.iter().any(|host| host.name == entry.node && leaked(host, ip)) {
+            return Err(format!("{ip} is in the pool's ledger, {}, and on no NIC: leaked", words(entry)));
         }
     }
     let wanting: BTreeSet<_> = live.iter().filter(|host| host.selected).map(|host| &host.name).collect();

@@ -1,5 +1,8 @@
 //! Several captures of one policy, all or none (rule 1), and literal addresses that change.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
 use super::super::fixtures::*;
 use super::site::{Site, claim};
 use crate::claim::*;
@@ -139,6 +142,49 @@ fn r97_a_sibling_that_is_held_stays() {
     assert_eq!(site.nic, ips(&["10.0.0.1"]).into_iter().collect());
 }
 
+// A policy that had its address is edited to ask for another, which it can't have. At a boot the NIC is empty: the first goes back
+// there, under its id. What no good state ever had is let go, on the NIC or not.
+#[test]
+fn r27_rule1_what_a_policy_last_had_outlives_a_boot_while_a_sibling_is_refused() {
+    let mut site = two();
+    site.wants.remove(&claim("pool-b", "second"));
+    site.settle();
+    take(&mut site, "pool-b", "10.0.1.1");
+    site.wants.insert(claim("pool-b", "second"), None);
+    site.settle();
+    let had: BTreeSet<IpAddr> = ips(&["10.0.0.1"]).into_iter().collect();
+    assert_eq!(site.nic, had, "in use");
+    let id = site.record("first").id.clone();
+    site.good.insert("static-ip".into(), had.clone());
+    site.boot();
+    let done = site.settle();
+    assert_eq!(site.nic, had, "{done:?}");
+    assert!(site.entry("pool-a", "10.0.0.1").is_held_by(&id) && site.record("first").id == id);
+    site.good.clear();
+    site.boot();
+    site.settle();
+    assert!(site.nic.is_empty() && site.ledger("pool-a").allocations.is_empty());
+}
+
+// The journal is lost while a claim is granted and another of its policy refused: what the enactment has is taken up, and given
+// back with the rest.
+#[test]
+fn rule1_a_lost_journal_leaves_nothing_behind_while_a_sibling_is_refused() {
+    let mut site = two_of_one(2);
+    let second = claim("pool", "second");
+    site.wants.remove(&second);
+    while site.step().expect("a step") != "serve" {}
+    site.wants.insert(second, None);
+    let free = site.ledger("pool").allocations.keys().next().map(|one| *one == ip("10.0.0.1"));
+    take(&mut site, "pool", if free == Some(true) { "10.0.0.2" } else { "10.0.0.1" });
+    while site.step().expect("a step") != "request pool/second wants" {}
+    assert!(site.serve());
+    site.host = Host::default();
+    site.settle();
+    assert_eq!(site.ledger("pool").allocations.len(), 1, "the other's");
+    assert!(site.nic.is_empty());
+}
+
 // A pool on hold is asked again and again; the claims on other pools don't wait for that.
 #[test]
 fn one_pool_on_hold_does_not_stop_the_claims_on_others() {
@@ -195,6 +241,27 @@ fn rule11_a_literal_address_is_claimed_and_a_change_of_it_is_a_new_claim() {
     site.wants.insert(claim("pool", "addr"), Some(ip("10.0.0.8")));
     site.settle();
     assert_eq!(site.nic, ips(&["10.0.0.8"]).into_iter().collect());
+}
+
+// A policy is replaced by another that names the same address: that one asks before the first lets go, so at no time is the
+// address nobody's.
+#[test]
+fn rule11_a_policy_that_takes_anothers_place_has_its_address() {
+    let mut site = Site::new().pool("pool", pool(8));
+    let literal = Some(ip("10.0.0.3"));
+    site.wants.insert(claim("pool", "addr"), literal);
+    site.settle();
+    let mut other = claim("pool", "addr");
+    other.policy = "z-other".into();
+    site.wants = [(other, literal)].into();
+    let mut done = Vec::new();
+    while let Some(did) = site.step() {
+        done.push(did);
+        assert!(site.entry("pool", "10.0.0.3").is_held(), "{done:?}");
+    }
+    assert_eq!(site.nic, ips(&["10.0.0.3"]).into_iter().collect(), "{done:?}");
+    assert_eq!(site.entry("pool", "10.0.0.3").policy, "z-other".into());
+    assert!(!site.enactments.contains_key(&"static-ip".into()), "{done:?}");
 }
 
 // There is no other to be given: the same is asked for again, and used once the stranger is gone.

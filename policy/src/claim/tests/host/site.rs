@@ -18,6 +18,8 @@ pub(super) struct Site {
     pub(super) enactments: BTreeMap<PolicyName, Enactment>,
     pub(super) state: Option<HostState>,
     pub(super) nic: BTreeSet<IpAddr>,
+    /// What policies were last brought about with.
+    pub(super) good: BTreeMap<PolicyName, BTreeSet<IpAddr>>,
     /// Addresses that a stranger answers for.
     pub(super) wire: BTreeSet<IpAddr>,
     pub(super) pools: BTreeMap<PoolName, (Pool, Ledger)>,
@@ -37,6 +39,7 @@ impl Site {
             enactments: BTreeMap::new(),
             state: None,
             nic: BTreeSet::new(),
+            good: BTreeMap::new(),
             wire: BTreeSet::new(),
             pools: BTreeMap::new(),
             ids: 0,
@@ -73,6 +76,12 @@ impl Site {
         self.host.journal.iter().find(of).expect("a record").1
     }
 
+    /// The host is switched off and on again.
+    pub(super) fn boot(&mut self) {
+        self.nic.clear();
+        self.host = self.host.restarted();
+    }
+
     /// So many steps, or fewer where there is nothing more to do.
     pub(super) fn run(&mut self, steps: usize) -> Vec<String> {
         (0..steps).map_while(|_| self.step()).collect()
@@ -100,6 +109,7 @@ impl Site {
             state: self.state.as_ref(),
             refresh: false,
             nic: &self.nic,
+            good: &self.good,
             fresh_id: &fresh_id,
         };
         let Some(action) = self.host.next(&seen) else {
