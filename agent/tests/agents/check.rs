@@ -174,9 +174,6 @@ fn of_entry(world: &World, pool: &str, ip: &str, entry: &Value) -> Option<String
     if !given.contains(&ip) || grant["id"] != entry["request"] {
         return Some(format!("the grant is {grant}"));
     }
-    if [&grant["poolUID"], &request["holds"]["poolUID"]] != [&world.pools[pool]["metadata"]["uid"]; 2] {
-        return Some(format!("it is of another pool of that name: {grant}, {request}"));
-    }
     if request["id"] != entry["request"] || request["want"] != true || addresses(&request["holds"]) != given {
         return Some(format!("the request is {request}"));
     }
