@@ -282,7 +282,9 @@ impl Agent {
         if matches!(outlook.prospect, Prospect::Rendered { met: true, .. }) {
             return Ok(Drift::None);
         }
-        let good = self.book.good_of(&one.name).filter(|good| **good != outlook.desired);
+        // What failed is tried again by its own count.
+        let failed = self.tried.get(&one.name).is_some_and(|tried| tried.failures > 0 || tried.gave_up);
+        let good = self.book.good_of(&one.name).filter(|good| **good != outlook.desired || !failed);
         let Some(good) = good.cloned() else { return Ok(Drift::None) };
         let drift = self.drift(&one.name, &good);
         if drift != Drift::Due || self.lacks_claim(one, &good) {

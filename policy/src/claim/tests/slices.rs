@@ -471,7 +471,7 @@ fn r71_what_is_held_without_a_slice_is_kept_by_the_pool() {
     assert_eq!(kept.allocations.keys().copied().collect::<Vec<_>>(), ips(&["10.0.0.5"]), "of live Nodes");
     assert!(gather(&kept, &name(), &pool, &[], &cluster.facts(), NOW).is_none());
     // Set aside meanwhile, it is the holder's again; not what a stranger answers for.
-    let mut aside = kept.clone();
+    let mut aside = kept;
     aside.allocations.insert(ip("10.0.0.5"), quarantined("a", QuarantineReason::Orphan, None));
     let again = gather(&aside, &name(), &pool, &[], &cluster.facts(), NOW).expect("a change");
     assert!(again.allocations[&ip("10.0.0.5")].is_held_by(&"a".into()));
