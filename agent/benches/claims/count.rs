@@ -91,7 +91,7 @@ impl Counted {
                     });
                     frame
                 };
-                Ok::<_, kube::Error>(answer.map(|body| Body::wrap_body(body.map_frame(come))))
+                Ok::<_, kube::Error>(answer.map(|body| body.map_frame(come)))
             }
         });
         Client::new(service, "default")

@@ -235,7 +235,7 @@ pub(crate) async fn a_host_that_dies_at_work_keeps_nobody_from_it(on: On) {
     let dead = fleet.first_to_die().await;
     let slots = fleet.api::<NodeNetworkConfigurationPolicy>().get("one").await.expect("the policy").status;
     let slots: Vec<String> = slots.unwrap_or_default().unavailable_nodes.into_keys().collect();
-    assert_eq!(slots, [dead.clone()], "it has the slot");
+    assert_eq!(slots, std::slice::from_ref(&dead), "it has the slot");
     let others: Vec<&str> = hosts.into_iter().filter(|host| *host != dead).collect();
     for host in &others {
         fleet.kill_agent(host);

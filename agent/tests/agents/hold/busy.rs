@@ -59,7 +59,7 @@ impl Busy {
 pub(crate) async fn over(client: &Client) {
     let gone = |gone: Result<_, kube::Error>| match gone {
         Err(kube::Error::Api(status)) if status.code == 404 => {}
-        gone => drop(gone.expect("it goes")),
+        gone => gone.expect("it goes"),
     };
     let params = DeleteParams::default();
     gone(Api::<FlowSchema>::all(client.clone()).delete(NAME, &params).await.map(drop));
