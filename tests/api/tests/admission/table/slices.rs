@@ -65,7 +65,7 @@ fn own(uids: &Uids) -> Vec<Row> {
             SLICES,
             Some(held(HOST, &uids.node01)),
             Act::PatchStatus(change(|slice| {
-                slice["status"]["allocations"]["10.0.0.4"]["nodeUID"] = FORMER.into()
+                slice["status"]["allocations"]["10.0.0.4"]["nodeUID"] = FORMER.into();
             })),
             format!(
                 "10.0.0.4 is of Node {HOST} with UID {FORMER}: in its slice a host holds addresses for itself alone"
