@@ -121,9 +121,11 @@ fn what_stays_for_users_of_kubernetes_nmstate_is_shown_by_tests() {
     }
     for (file, function) in tests_named(&page) {
         let text = fs::read_to_string(docs().join("..").join(file)).unwrap_or_default();
-        // Of suites that run on several APIs a list beside them says which are tests.
-        let beside = docs().join("..").join(file).with_file_name("main.rs");
-        let list = fs::read_to_string(beside).unwrap_or_default();
+        // Of suites that run on several APIs a list beside or above them says which are tests.
+        let path = docs().join("..").join(file);
+        let list =
+            path.ancestors().skip(1).find_map(|folder| fs::read_to_string(folder.join("main.rs")).ok());
+        let list = list.unwrap_or_default();
         let is_listed = list.lines().any(|line| {
             let words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
             line.starts_with(' ') && words.into_iter().any(|word| word == function)
