@@ -1,9 +1,9 @@
 //! A policy's status: how far it has come, and which nodes may be reconfigured now.
 //!
 //! `policy::rollout` decides; here its nodes are counted and the outcome is written, guarded by resourceVersion, where
-//! it says something new; where nobody leads, hosts take and give back their own slots by the same. Every agent is sent every write, so who only counts on waits
-//! ([`PACE`]). Cost: at most one write per change of one of its enactments, and one a second where only counts change; none for
-//! time that passes.
+//! it says something new; where nobody leads, hosts take and give back their own slots by the same. Every agent is sent every
+//! write, slots and all, so writes wait for each other ([`pace`]). Cost: at most one write per change of one of its enactments, one
+//! a second where only counts change, and of a thousand nodes five a second whatever changes; none for time that passes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -26,8 +26,17 @@ use crate::api::error::{Trouble, optional, trouble};
 use crate::clock::stamp;
 use crate::records::condition::renewed;
 
-/// How long counts may be old. A slot, or what the policy comes to, is never put off.
+/// How long counts may be old.
 const PACE: Duration = Duration::from_secs(1);
+/// How long a slot, or what the policy comes to, may wait, for each of its nodes: a write is sent to all of them, and as long as there
+/// are slots in it. Of a hundred nodes nobody notices.
+const PER_NODE: Duration = Duration::from_micros(200);
+
+/// How long after a policy's status was written it may be written again.
+fn pace(only_counts: bool, nodes: usize) -> Duration {
+    let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+    if only_counts { PACE } else { PER_NODE.saturating_mul(nodes).min(PACE) }
+}
 
 impl Lead {
     pub(super) async fn policy(&self, name: &PolicyName) -> Result<(), kube::Error> {
@@ -37,8 +46,9 @@ impl Lead {
         };
         let Some(next) = status(&object, &nodes, &parts) else { return Ok(()) };
         let age = self.written().get(name).map_or(PACE, Instant::elapsed);
-        if age < PACE && only_counts(&next, object.status.as_ref()) {
-            self.known.put_off(Work::of_policy(name.clone()), PACE - age);
+        let wait = pace(only_counts(&next, object.status.as_ref()), nodes.len()).saturating_sub(age);
+        if !wait.is_zero() {
+            self.known.put_off(Work::of_policy(name.clone()), wait);
             return Ok(());
         }
         match put(&self.client, &object, &next).await? {
@@ -314,6 +324,16 @@ mod tests {
         let slots = at([Available, Progressing, Waiting], &at([Available, Pending, Waiting], &counted));
         assert!(!says(&at([Available, Available, Waiting], &slots), &slots), "a slot is taken back");
         assert!(!says(&at([Available; 3], &counted), &counted), "it is over");
+    }
+
+    /// Counts wait for a second; slots for as long as there are nodes that are sent them, and never longer.
+    #[test]
+    fn the_more_nodes_are_told_the_less_often() {
+        assert_eq!(pace(true, 3), Duration::from_secs(1));
+        assert_eq!(pace(false, 0), Duration::ZERO);
+        assert_eq!(pace(false, 100), Duration::from_millis(20));
+        assert_eq!(pace(false, 1_000), Duration::from_millis(200));
+        assert_eq!(pace(false, usize::MAX), Duration::from_secs(1));
     }
 
     /// A host takes its own slot, if there is one left, and gives it back; nothing else of the status is its business.
