@@ -43,7 +43,7 @@ const CASES: [Case; 9] = [
         status: DEGRADED,
         enactment: FAILING,
         cause: "interfaces[0].ipv4.address[0].ip: 1:16: no 'address' in capture.own",
-        besides: "it has: ip, prefix-length, cidr, range, attributes",
+        besides: "it has: ip, prefix-length, cidr, gateway, range, attributes",
     },
     Case {
         policy: "no-match",
