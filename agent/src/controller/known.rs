@@ -145,8 +145,8 @@ impl Known {
         if stamp(before.as_ref()) != stamp(index.states.get(&name)) {
             index.asked.remove(&name);
         }
-        // Whether it reports, and whether by an agent of ours, which signs what it writes.
-        let whose = |state: Option<&HostState>| state.map(|state| !state.stamp.as_str().is_empty());
+        // Whether it reports, and whether by an agent of ours.
+        let whose = |state: Option<&HostState>| state.map(is_ours);
         let is_news = whose(before.as_ref()) != whose(index.states.get(&name));
         let mut work = Work { pools: index.restless(), ..Work::default() };
         // A host that reports has an agent: it counts among its policies' nodes.
@@ -270,6 +270,11 @@ impl Known {
         work.pools.extend(marked);
         self.due(index, work);
     }
+}
+
+/// Whether an agent of ours wrote this report: each of theirs bears a stamp.
+pub(super) fn is_ours(state: &HostState) -> bool {
+    !state.stamp.as_str().is_empty()
 }
 
 /// Is what is known newer than this? Versions are numbers in every store there is; where they aren't, the last told counts.

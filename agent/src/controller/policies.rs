@@ -20,7 +20,7 @@ use policy::claim::{NodeName, PolicyName};
 use policy::rollout::{MaxUnavailable, Part, Rollout, Standing, Summary, roll};
 use serde_json::json;
 
-use super::known::Work;
+use super::known::{Work, is_ours};
 use super::{AGAIN, Lead};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::clock::stamp;
@@ -80,8 +80,7 @@ impl Lead {
         let selected = index.nodes.iter().filter(|(_, known)| matches(&known.labels));
         let reports = selected.filter_map(|(node, known)| {
             let state = index.states.get(node).filter(|state| state.node_uid == known.uid)?;
-            // Each report of an agent of ours bears a stamp.
-            Some((node, known.ready, !state.stamp.as_str().is_empty()))
+            Some((node, known.ready, is_ours(state)))
         });
         let (own, others): (Vec<_>, Vec<_>) = reports.partition(|(_, _, is_own)| *is_own);
         if own.is_empty() && !others.is_empty() {

@@ -4,7 +4,6 @@ mod agree;
 pub(crate) mod doubles;
 mod host;
 
-use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -26,6 +25,7 @@ use tokio::task::JoinHandle;
 use crate::check::Settled;
 use crate::cluster::{AGENT, Cluster};
 use crate::on::On;
+use crate::world::Object;
 use host::Known;
 pub(crate) use host::{Gateway, Host};
 
@@ -146,14 +146,7 @@ impl Field {
         self.settings = settings;
     }
 
-    pub(crate) async fn delete<K>(&self, name: &str)
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::de::DeserializeOwned
-            + Debug,
-        K::DynamicType: Default,
-    {
+    pub(crate) async fn delete<K: Object>(&self, name: &str) {
         self.settled.stir();
         self.api::<K>().delete(name, &DeleteParams::default()).await.expect("it goes");
     }
@@ -240,14 +233,7 @@ impl Field {
     }
 
     /// Its finalizer is taken off by hand (R110).
-    async fn force_away<K>(&self, name: &str)
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::de::DeserializeOwned
-            + Debug,
-        K::DynamicType: Default,
-    {
+    async fn force_away<K: Object>(&self, name: &str) {
         self.settled.stir();
         let api = self.api::<K>();
         api.delete(name, &DeleteParams::default()).await.expect("it goes");
@@ -307,15 +293,7 @@ impl Field {
         Api::all(self.client.clone())
     }
 
-    pub(crate) async fn create<K>(&self, object: Value)
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::Serialize
-            + serde::de::DeserializeOwned
-            + Debug,
-        K::DynamicType: Default,
-    {
+    pub(crate) async fn create<K: Object>(&self, object: Value) {
         self.settled.stir();
         let object: K = serde_json::from_value(object).expect("a manifest");
         self.api().create(&PostParams::default(), &object).await.expect("it is taken");
@@ -404,15 +382,12 @@ impl Field {
         self.api::<Node>().delete(&host.name, &DeleteParams::default()).await.expect("it goes");
     }
 
-    pub(crate) async fn until<K>(&self, name: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::Serialize
-            + serde::de::DeserializeOwned
-            + Debug,
-        K::DynamicType: Default,
-    {
+    pub(crate) async fn until<K: Object>(
+        &self,
+        name: &str,
+        what: &str,
+        holds: impl Fn(&Value) -> bool,
+    ) -> Value {
         let mut last = Value::Null;
         let waited = tokio::time::timeout(PATIENCE, async {
             loop {
@@ -476,15 +451,7 @@ impl Field {
         self.until_gone::<NodeNetworkConfigurationEnactment>(&name).await;
     }
 
-    pub(crate) async fn until_gone<K>(&self, name: &str)
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::Serialize
-            + serde::de::DeserializeOwned
-            + Debug,
-        K::DynamicType: Default,
-    {
+    pub(crate) async fn until_gone<K: Object>(&self, name: &str) {
         let api = self.api::<K>();
         let waited = tokio::time::timeout(PATIENCE, async {
             while api.get_opt(name).await.expect("an answer").is_some() {

@@ -26,7 +26,7 @@ use crate::folder::Folder;
 use crate::listen::Listener;
 use crate::on::On;
 pub(crate) use crate::world::World;
-use crate::world::{Place, Places};
+use crate::world::{Object, Place, Places};
 pub(crate) use ground::{Machine, Process};
 
 /// Longer than anything takes on a busy machine: a test that waits for it has failed.
@@ -317,15 +317,7 @@ impl Fleet {
         self.machines.iter().map(place).collect()
     }
 
-    pub(crate) async fn create<K>(&self, name: &str, spec: Value)
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::Serialize
-            + serde::de::DeserializeOwned
-            + std::fmt::Debug,
-        K::DynamicType: Default,
-    {
+    pub(crate) async fn create<K: Object>(&self, name: &str, spec: Value) {
         let object = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec}));
         let object: K = object.expect("a manifest");
         self.settled.stir();
@@ -357,14 +349,7 @@ impl Fleet {
         }
     }
 
-    pub(crate) async fn delete<K>(&self, name: &str)
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::de::DeserializeOwned
-            + std::fmt::Debug,
-        K::DynamicType: Default,
-    {
+    pub(crate) async fn delete<K: Object>(&self, name: &str) {
         self.settled.stir();
         self.api::<K>().delete(name, &DeleteParams::default()).await.expect("it goes");
     }
@@ -384,14 +369,7 @@ impl Fleet {
     }
 
     /// Finalizers off by hand, as an administrator in a hurry does (R110).
-    async fn delete_by_force<K>(&self, name: &str)
-    where
-        K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-            + Clone
-            + serde::de::DeserializeOwned
-            + std::fmt::Debug,
-        K::DynamicType: Default,
-    {
+    async fn delete_by_force<K: Object>(&self, name: &str) {
         let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
         self.delete::<K>(name).await;
         let begun = Instant::now();

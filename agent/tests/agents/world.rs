@@ -19,6 +19,25 @@ use serde_json::{Value, json};
 
 pub(crate) type Objects = BTreeMap<String, Value>;
 
+/// A kind of object that belongs to the whole cluster.
+pub(crate) trait Object:
+    kube::Resource<Scope = kube::core::ClusterResourceScope, DynamicType = ()>
+    + Clone
+    + serde::Serialize
+    + serde::de::DeserializeOwned
+    + fmt::Debug
+{
+}
+
+impl<K> Object for K where
+    K: kube::Resource<Scope = kube::core::ClusterResourceScope, DynamicType = ()>
+        + Clone
+        + serde::Serialize
+        + serde::de::DeserializeOwned
+        + fmt::Debug
+{
+}
+
 /// Where a host is: its cards, and its disk.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
@@ -135,15 +154,7 @@ fn addresses(netns: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     (all, marked)
 }
 
-async fn list<K>(client: &Client) -> Result<Objects, kube::Error>
-where
-    K: kube::Resource<Scope = kube::core::ClusterResourceScope>
-        + Clone
-        + serde::Serialize
-        + serde::de::DeserializeOwned
-        + fmt::Debug,
-    K::DynamicType: Default,
-{
+async fn list<K: Object>(client: &Client) -> Result<Objects, kube::Error> {
     let all = Api::<K>::all(client.clone()).list(&ListParams::default()).await?;
     Ok(all.into_iter().map(|object| (object.name_any(), json!(object))).collect())
 }

@@ -229,10 +229,11 @@ impl Host<'_> {
                 return Err(format!("spec.nodeUID must be {uid}, the UID of Node {name}"));
             }
         }
-        match (write.old, write.new) {
-            (None, Some(new)) => holds_for(name, uid, None, new).and_then(|()| is_cut(new, seen)),
-            (old, Some(new)) => holds_for(name, uid, old, new),
-            (_, None) => Ok(()),
+        let Some(new) = write.new else { return Ok(()) };
+        holds_for(name, uid, write.old, new)?;
+        match write.old {
+            None => is_cut(new, seen),
+            Some(_) => Ok(()),
         }
     }
 }

@@ -35,8 +35,7 @@ pub(crate) fn lost_with(client: Client, host: &Host, card: &str, ip: &str) -> Cl
     let (netns, node) = (host.netns.clone(), format!("/nodes/{}", host.name));
     let (card, ip) = (card.to_owned(), ip.to_owned());
     asked(client, move |request| {
-        let shows = || run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
-        if request.uri().path().ends_with(&node) && shows().contains(&ip) {
+        if request.uri().path().ends_with(&node) && has(&netns, &card, &ip) {
             nowhere(request);
         }
     })
@@ -49,8 +48,7 @@ pub(crate) fn unready_with(client: Client, admin: Client, host: &Host, card: &st
     let (card, ip) = (card.to_owned(), ip.to_owned());
     let service = tower::service_fn(move |request: Request<Body>| {
         let (client, admin, node) = (client.clone(), admin.clone(), node.clone());
-        let shows = || run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
-        let is_lost = request.uri().path() == node && shows().contains(&ip);
+        let is_lost = request.uri().path() == node && has(&netns, &card, &ip);
         async move {
             if is_lost {
                 let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
@@ -69,8 +67,7 @@ pub(crate) fn connects_with(client: Client, host: &Host, card: &str, ip: &str, p
     let (netns, card, ip) = (host.netns.clone(), card.to_owned(), ip.to_owned());
     let service = tower::service_fn(move |request: Request<Body>| {
         let client = client.clone();
-        let shows = run(Command::new("ip").args(["-n", &netns, "-4", "addr", "show", "dev", &card]));
-        let connects = shows.contains(&ip);
+        let connects = has(&netns, &card, &ip);
         async move {
             if connects {
                 TcpStream::connect(place).await?;
@@ -215,6 +212,11 @@ async fn write_news(client: &Client, object: &str) {
     let request = request.body(patch.to_string().into_bytes()).expect("a request");
     // It may be gone by now.
     let _ = client.request_text(request).await;
+}
+
+/// Whether a card of a namespace has this IPv4 address.
+fn has(netns: &str, card: &str, ip: &str) -> bool {
+    run(Command::new("ip").args(["-n", netns, "-4", "addr", "show", "dev", card])).contains(ip)
 }
 
 /// What is asked is seen first, and may be changed.
