@@ -61,10 +61,10 @@ impl Server {
         }
     }
 
-    /// A name that no other test has: `what`, and a number.
+    /// A name that no other test has: `what`, and a number. Those made later come later in a list, too.
     pub fn name(&self, what: &str) -> String {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        format!("{what}-{}", COUNT.fetch_add(1, Ordering::Relaxed))
+        format!("{what}-{:06}", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
     /// One request, as it is, with the headers of a client that speaks JSON.
