@@ -31,6 +31,7 @@ mod fault;
 mod many;
 mod moves;
 mod normal;
+mod print;
 mod settle;
 pub mod sliced;
 mod store;

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use super::check::wrong_now;
 use super::config::Config;
 use super::moves::Move;
-use super::normal::Print;
+use super::print::Print;
 use super::world::World;
 
 /// What a search for states that only look alike saw.

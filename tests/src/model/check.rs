@@ -2,7 +2,6 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::net::IpAddr;
 
 use policy::claim::RequestId;
@@ -10,7 +9,7 @@ use policy::claim::RequestId;
 use super::config::Config;
 use super::fault::Fault;
 use super::moves::Move;
-use super::normal::Print;
+use super::print::{Print, Printed};
 use super::world::World;
 
 /// Where a search stops.
@@ -256,24 +255,4 @@ fn two_held(world: &World) -> Option<String> {
     };
     let (ip, entry) = held().find(|(ip, entry)| entry.request.is_some() && another(ip, &entry.request))?;
     Some(format!("{:?} holds two addresses, {ip} is one of them", entry.request))
-}
-
-/// Prints are hashes already: half of one is as good as another hash.
-#[derive(Default)]
-struct Half(u64);
-
-type Printed = BuildHasherDefault<Half>;
-
-impl Hasher for Half {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u128(&mut self, print: u128) {
-        self.0 = print as u64;
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only prints are hashed");
-    }
 }

@@ -19,20 +19,17 @@
 //!   any more; of an old copy whose guard can't hold any more all but the requests; an answer to an enactment
 //!   or an id that is gone.
 
-use std::hash::{DefaultHasher, Hasher};
-
 use policy::claim::Phase;
 
 use super::config::Config;
 use super::fault::Fault;
+use super::print::{Print, print_bytes};
 use super::store::Store;
 use super::world::{HostWorld, World};
 
 mod form;
 
 use form::Form;
-
-pub(super) type Print = u128;
 
 impl World {
     pub(super) fn print(&self, config: &Config) -> Print {
@@ -41,12 +38,12 @@ impl World {
         let only = config.orders.len() == 1;
         let by_looks = |order: &&Vec<usize>| only || order.is_sorted_by_key(|host| looks[*host]);
         let forms = config.orders.iter().filter(by_looks).map(|order| Form::of(self, order, false, config));
-        hashed(&forms.min().unwrap_or_default())
+        print_bytes(&forms.min().unwrap_or_default())
     }
 
     /// The print of all that there is, but for the sake of names and the date.
     pub(super) fn full_print(&self, config: &Config) -> Print {
-        hashed(&Form::of(self, &config.orders[0], true, config))
+        print_bytes(&Form::of(self, &config.orders[0], true, config))
     }
 
     /// Something that is seen of a host at a glance, whatever its name: where it tells hosts apart, the form
@@ -88,14 +85,4 @@ impl World {
     fn may_go_back(&self) -> bool {
         self.left.contains(&Fault::StoreRestored)
     }
-}
-
-fn hashed(form: &[u8]) -> Print {
-    let half = |salt: u8| {
-        let mut hasher = DefaultHasher::new();
-        hasher.write_u8(salt);
-        hasher.write(form);
-        u128::from(hasher.finish())
-    };
-    half(0) << 64 | half(1)
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::check::nothing_taken;
 use super::config::Config;
 use super::moves::{Move, count};
-use super::normal::Print;
+use super::print::Print;
 use super::world::{Agent, HostWorld, World};
 
 impl World {

@@ -18,9 +18,9 @@ mod world;
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
 
+use super::print::{self, Print, Printed};
 pub use moves::Move;
 use settle::Settled;
 use world::World;
@@ -178,7 +178,7 @@ impl fmt::Display for Report {
 pub fn check(config: &Config) -> Report {
     let first = World::new(config);
     let mut paths: Vec<(usize, Option<Move>)> = vec![(0, None)];
-    let mut seen: HashSet<u128> = HashSet::from([first.print()]);
+    let mut seen: HashSet<Print, Printed> = HashSet::from_iter([first.print()]);
     let mut settled = Settled::default();
     let mut queue: VecDeque<(usize, World)> = VecDeque::from([(0, first)]);
     let told = |paths: &[(usize, Option<Move>)], mut at: usize, what: String| {
@@ -212,17 +212,8 @@ pub fn check(config: &Config) -> Report {
     Report { states: seen.len(), whole: true, violation: None }
 }
 
-type Print = u128;
-
 impl World {
-    /// Two halves, so that no two of a few million states are taken for one.
     fn print(&self) -> Print {
-        let half = |salt: u64| {
-            let mut hasher = DefaultHasher::new();
-            salt.hash(&mut hasher);
-            self.hash(&mut hasher);
-            u128::from(hasher.finish())
-        };
-        half(0) << 64 | half(1)
+        print::print(self)
     }
 }

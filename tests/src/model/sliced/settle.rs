@@ -4,7 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::moves::Move;
 use super::world::{Machine, World, is_first, words};
-use super::{Config, Print};
+use super::Config;
+use crate::model::print::{Print, Printed};
 
 /// More rounds than any world needs: each ends with a tick.
 const ROUNDS: usize = 30;
@@ -12,7 +13,7 @@ const STEPS: usize = 400;
 
 /// States from which a fair schedule was found to end well.
 #[derive(Default)]
-pub(super) struct Settled(HashSet<Print>);
+pub(super) struct Settled(HashSet<Print, Printed>);
 
 impl Settled {
     pub(super) fn check(&mut self, world: &World, config: &Config) -> Result<(), String> {
@@ -24,37 +25,14 @@ impl Settled {
         let mut world = world.clone();
         let mut quiet = 0;
         let mut met = Vec::new();
-        for _ in 0..ROUNDS {
-            let print = world.print();
-            if self.0.contains(&print) {
-                break;
-            }
-            met.push(print);
-            let mut busy = true;
-            let mut steps = 0;
-            let mut worked = false;
-            while busy {
-                busy = false;
-                steps += 1;
-                if steps > STEPS {
-                    return Err(format!("it never rests: {:?}", world.moves(config)));
-                }
-                for step in world.moves(config) {
-                    if !matches!(step, Move::Tick | Move::Fault(..)) && world.make(&step, config) {
-                        busy = true;
-                        worked = true;
-                    }
-                    if let Some(what) = world.wrong() {
-                        return Err(what);
-                    }
-                }
-            }
+        for round in 1.. {
+            let Some(worked) = self.round(&mut world, config, &mut met)? else { break };
             quiet = if worked { 0 } else { quiet + 1 };
             if quiet > 3 {
                 ended(&world, config)?;
                 break;
             }
-            if met.len() == ROUNDS {
+            if round == ROUNDS {
                 return Err("it never settles".to_owned());
             }
             world.ticks = 1;
@@ -64,6 +42,34 @@ impl Settled {
         }
         self.0.extend(met);
         Ok(())
+    }
+
+    /// Everybody does what there is to do, until nobody finds anything. Whether anything was done; nothing, if a state was met from
+    /// which it is known to end well: how it goes on depends on the state alone.
+    fn round(
+        &self,
+        world: &mut World,
+        config: &Config,
+        met: &mut Vec<Print>,
+    ) -> Result<Option<bool>, String> {
+        for steps in 0..STEPS {
+            let print = world.print();
+            if self.0.contains(&print) {
+                return Ok(None);
+            }
+            met.push(print);
+            let mut busy = false;
+            for step in world.moves(config) {
+                busy |= !matches!(step, Move::Tick | Move::Fault(..)) && world.make(&step, config);
+                if let Some(what) = world.wrong() {
+                    return Err(what);
+                }
+            }
+            if !busy {
+                return Ok(Some(steps > 0));
+            }
+        }
+        Err(format!("it never rests: {:?}", world.moves(config)))
     }
 }
 
