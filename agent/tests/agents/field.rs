@@ -25,6 +25,7 @@ use tokio::task::JoinHandle;
 use crate::check::Settled;
 use crate::cluster::{AGENT, Cluster};
 use crate::on::On;
+use crate::pause::Pause;
 use crate::world::Object;
 use host::Known;
 pub(crate) use host::{Gateway, Host};
@@ -388,7 +389,7 @@ impl Field {
         what: &str,
         holds: impl Fn(&Value) -> bool,
     ) -> Value {
-        let mut last = Value::Null;
+        let (mut last, mut pause) = (Value::Null, Pause::new());
         let waited = tokio::time::timeout(PATIENCE, async {
             loop {
                 if let Some(object) = self.api::<K>().get_opt(name).await.expect("an answer") {
@@ -397,7 +398,7 @@ impl Field {
                         return;
                     }
                 }
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                pause.pass().await;
             }
         });
         if waited.await.is_err() {
@@ -452,10 +453,10 @@ impl Field {
     }
 
     pub(crate) async fn until_gone<K: Object>(&self, name: &str) {
-        let api = self.api::<K>();
+        let (api, mut pause) = (self.api::<K>(), Pause::new());
         let waited = tokio::time::timeout(PATIENCE, async {
             while api.get_opt(name).await.expect("an answer").is_some() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                pause.pass().await;
             }
         });
         if waited.await.is_err() {

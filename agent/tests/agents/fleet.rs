@@ -266,7 +266,7 @@ impl Fleet {
                 Ok(world) if begun.elapsed() > PATIENCE => panic!("never {what}: {wrong:#?}\n{world}"),
                 Err(_) if begun.elapsed() > PATIENCE => panic!("never {what}: {wrong:#?}"),
                 // Whoever looks at many must leave them the time to do something.
-                _ => tokio::time::sleep(LOOK.max(look.elapsed() * 2)).await,
+                _ => tokio::time::sleep(LOOK.max(look.elapsed() * 5)).await,
             }
         }
     }

@@ -27,6 +27,7 @@ mod many;
 mod names;
 mod nodes;
 mod on;
+mod pause;
 mod probes;
 mod ranges;
 mod readiness;

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::field::{Field, Host, address_on, doubles, one_address};
 use crate::on::On;
+use crate::pause::Pause;
 use crate::told::{POOL, told};
 
 /// A range cut into blocks of so many host bits.
@@ -39,14 +40,14 @@ fn held(slice: &NodeIPSlice) -> BTreeSet<String> {
 
 /// Without slices, once everybody has heard.
 async fn until_no_slices(field: &Field) {
-    let begun = std::time::Instant::now();
+    let (begun, mut pause) = (std::time::Instant::now(), Pause::new());
     loop {
         let left = slices(field).await;
         if left.is_empty() {
             return;
         }
         assert!(begun.elapsed().as_secs() < 60, "they never go: {:#}", json!(left));
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        pause.pass().await;
     }
 }
 

@@ -8,17 +8,19 @@ use serde_json::json;
 
 use crate::field::{self, Field};
 use crate::on::On;
+use crate::pause::Pause;
 
 /// Waits for an Event like this; what it is is said if it never comes.
 async fn until(field: &Field, what: &str, like: impl Fn(&Event) -> bool) -> Event {
     let events: Api<Event> = Api::namespaced(field.client(), "default");
+    let mut pause = Pause::new();
     let waited = tokio::time::timeout(Duration::from_secs(60), async {
         loop {
             let all = events.list(&ListParams::default()).await.expect("an answer").items;
             if let Some(event) = all.into_iter().find(&like) {
                 return event;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            pause.pass().await;
         }
     });
     waited.await.unwrap_or_else(|_| panic!("never told: {what}"))

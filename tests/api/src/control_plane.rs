@@ -40,7 +40,7 @@ pub enum StartError {
     Refused { what: String, source: Box<kube::Error> },
 }
 
-/// Whether etcd may answer before its disk has it.
+/// Whether etcd may answer before its disk has it, and all may take more memory than they do by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disk {
     /// For tests: nobody will read this after a crash of the machine.

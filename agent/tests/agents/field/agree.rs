@@ -1,9 +1,10 @@
 //! The end of every test of a field.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::{Field, PATIENCE};
 use crate::check;
+use crate::pause::Pause;
 use crate::world::World;
 
 impl Field {
@@ -14,7 +15,7 @@ impl Field {
 
     /// The same, but for what is named: how the complaints about it begin. It must differ, or the test has the wrong name for it.
     pub(crate) async fn agree_but(&self, but: &[&str]) {
-        let begun = Instant::now();
+        let (begun, mut pause) = (Instant::now(), Pause::new());
         loop {
             let places = self.known.lock().expect("whole").clone();
             let world = World::see(&self.client, &places).await.expect("an answer");
@@ -24,7 +25,7 @@ impl Field {
                 return self.settled.settle();
             }
             assert!(begun.elapsed() < PATIENCE, "never in agreement: {wrong:#?}\n{world}");
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            pause.pass().await;
         }
     }
 }

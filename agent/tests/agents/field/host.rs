@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::PATIENCE;
 use crate::listen::Listener;
+use crate::pause::Pause;
 use crate::world::{Place, Places};
 
 /// A namespace with cards and an agent; all gone with it.
@@ -249,9 +250,10 @@ impl Host {
     }
 
     pub(crate) async fn wait_until(&self, what: &str, holds: impl Fn() -> bool) {
+        let mut pause = Pause::new();
         let waited = tokio::time::timeout(PATIENCE, async {
             while !holds() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                pause.pass().await;
             }
         });
         waited.await.unwrap_or_else(|_| panic!("{}: never {what}", self.name));

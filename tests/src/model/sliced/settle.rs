@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::Config;
 use super::moves::Move;
 use super::world::{Machine, World, is_first, words};
-use super::Config;
 use crate::model::print::{Print, Printed};
 
 /// More rounds than any world needs: each ends with a tick.
