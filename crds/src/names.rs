@@ -166,6 +166,13 @@ pub mod state {
     pub const REPORT_SHORTENED: &str = "ReportShortened";
 }
 
+/// Of a Node that its agent registered, where there is no kubelet: reasons of its condition Ready.
+pub mod node {
+    pub const AGENT_RUNS: &str = "AgentRuns";
+    /// Its agent has not renewed its Lease; said by the controller.
+    pub const AGENT_SILENT: &str = "AgentSilent";
+}
+
 /// Labels.
 pub mod label {
     /// On an enactment: its policy.

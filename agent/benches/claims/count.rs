@@ -36,11 +36,6 @@ impl Spent {
         each.map(|(kind, count)| format!("{kind} {:.1}", per(*count))).collect::<Vec<_>>().join(", ")
     }
 
-    /// Answers with this code.
-    pub(crate) fn answers(&self, code: u16) -> u64 {
-        self.refused.get(&code).copied().unwrap_or_default()
-    }
-
     pub(crate) fn troubles(&self) -> String {
         let each: Vec<String> =
             self.refused.iter().map(|(code, count)| format!("{count} × {code}")).collect();
@@ -123,11 +118,28 @@ impl Server {
         Self(client)
     }
 
-    /// Used so far, by its own word.
-    pub(crate) async fn cpu(&self) -> Result<Duration> {
+    /// By its own word: a client that is sent away tries again, and tells nobody.
+    pub(crate) async fn used(&self) -> Result<Used> {
         let request = Request::get("/metrics").body(Vec::new())?;
         let text = self.0.request_text(request).await?;
         let seconds = text.lines().find_map(|line| line.strip_prefix("process_cpu_seconds_total "));
-        Ok(Duration::from_secs_f64(seconds.context("no such metric")?.parse()?))
+        let cpu = Duration::from_secs_f64(seconds.context("no such metric")?.parse()?);
+        let answers = |code: &str| {
+            let label = format!("code=\"{code}\"");
+            let counts = text.lines().filter(|line| line.starts_with("apiserver_request_total{"));
+            let counts =
+                counts.filter(|line| line.contains(&label)).filter_map(|line| line.rsplit(' ').next());
+            counts.filter_map(|count| count.parse::<f64>().ok()).sum::<f64>() as u64
+        };
+        Ok(Used { cpu, sent_away: answers("429"), gave_up: answers("504") })
     }
+}
+
+/// What the API server has used so far, and how often it could not answer.
+pub(crate) struct Used {
+    pub(crate) cpu: Duration,
+    /// 429s.
+    pub(crate) sent_away: u64,
+    /// 504s.
+    pub(crate) gave_up: u64,
 }

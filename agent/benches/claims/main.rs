@@ -124,6 +124,8 @@ struct Measured {
     spent: Spent,
     /// Of the API server.
     cpu: Duration,
+    /// Its 429s.
+    sent_away: u64,
 }
 
 impl Measured {
@@ -133,14 +135,16 @@ impl Measured {
         ask: impl FnOnce() -> F,
     ) -> Result<Self> {
         counted.take();
-        let before = server.cpu().await?;
+        let before = server.used().await?;
         let mut grants = ask().await?;
-        let cpu = server.cpu().await?.saturating_sub(before);
+        let after = server.used().await?;
         grants.sort();
         ensure!(!grants.is_empty(), "nobody was served");
         let spent = counted.take();
-        ensure!(spent.answers(504) == 0, "the API server gave up: {}", spent.troubles());
-        Ok(Self { grants, spent, cpu })
+        let gave_up = after.gave_up - before.gave_up;
+        ensure!(gave_up == 0, "the API server gave up {gave_up} times (504): {}", spent.troubles());
+        let (cpu, sent_away) = (after.cpu.saturating_sub(before.cpu), after.sent_away - before.sent_away);
+        Ok(Self { grants, spent, cpu, sent_away })
     }
 
     fn wall(&self) -> f64 {
@@ -166,8 +170,9 @@ impl Measured {
         let kib = |bytes: u64| per(bytes) / 1024.0;
         let (answered, watched) = (kib(self.spent.answered), kib(self.spent.watched));
         println!(
-            "       each: {answered:.1} KiB answered, {watched:.1} KiB watched: {}",
-            self.spent.kinds(self.grants.len())
+            "       each: {answered:.1} KiB answered, {watched:.1} KiB watched: {}; {} × 429, no 504",
+            self.spent.kinds(self.grants.len()),
+            self.sent_away,
         );
     }
 }

@@ -37,16 +37,18 @@ fn api(client: &Client) -> Api<NodeIPSlice> {
     Api::all(client.clone())
 }
 
-/// The slices of a pool, or of it a node's.
-pub(crate) async fn of_pool(
-    client: &Client,
-    pool: &PoolName,
-    node: Option<&NodeName>,
-) -> Result<Vec<NodeIPSlice>, kube::Error> {
-    let select = ListParams::default().labels(&records::slice::selector(pool, node));
+/// The slices of a pool.
+pub(crate) async fn of_pool(client: &Client, pool: &PoolName) -> Result<Vec<NodeIPSlice>, kube::Error> {
+    let select = ListParams::default().labels(&records::slice::of_pool(pool));
     let (all, _) = list::all(&api(client), &select).await?;
-    let theirs = |slice: &NodeIPSlice| node.is_none_or(|node| slice.spec.node == node.as_str());
-    Ok(all.into_iter().filter(|slice| slice.spec.pool == pool.as_str() && theirs(slice)).collect())
+    Ok(all.into_iter().filter(|slice| slice.spec.pool == pool.as_str()).collect())
+}
+
+/// Those that bear a node's name, of every pool.
+pub(crate) async fn of_node(client: &Client, node: &NodeName) -> Result<Vec<NodeIPSlice>, kube::Error> {
+    let select = ListParams { label_selector: records::slice::of_node(node), ..ListParams::default() };
+    let (all, _) = list::all(&api(client), &select).await?;
+    Ok(all.into_iter().filter(|slice| slice.spec.node == node.as_str()).collect())
 }
 
 pub(crate) async fn one(client: &Client, name: &str) -> Result<Option<NodeIPSlice>, kube::Error> {

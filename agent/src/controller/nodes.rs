@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crds::names::lease::NODES_NAMESPACE;
+use crds::names::node as names;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
@@ -65,8 +66,8 @@ fn is_ready(node: &Node) -> bool {
 fn ready(is: bool) -> serde_json::Value {
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let (status, reason, message) = match is {
-        true => ("True", "AgentRuns", "the agent of this host runs"),
-        false => ("Unknown", "AgentSilent", "the agent of this host has not renewed its Lease"),
+        true => ("True", names::AGENT_RUNS, "the agent of this host runs"),
+        false => ("Unknown", names::AGENT_SILENT, "the agent of this host has not renewed its Lease"),
     };
     json!({"status": {"conditions": [{
         "type": "Ready", "status": status, "reason": reason, "message": message,

@@ -240,9 +240,14 @@ impl Agent {
 
     /// Answers this host's requests to one pool: the ledger first, then the answers.
     pub(super) async fn serve(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Came, NodeError> {
-        let pools: Api<NodeIPPool> = Api::all(self.client.clone());
-        let object = api::list::one(&pools, name.as_str()).await?.map(Arc::new);
-        let Some(object) = object else {
+        let object = match self.read_pools().await? {
+            Some(all) => all.into_iter().find(|pool| pool.name_any() == name.as_str()),
+            None => {
+                let pools: Api<NodeIPPool> = Api::all(self.client.clone());
+                api::list::one(&pools, name.as_str()).await?
+            }
+        };
+        let Some(object) = object.map(Arc::new) else {
             if self.slices.is_known(name) == Some(true) || self.has_slices(name) {
                 return self.serve_slices_alone(name, uid).await;
             }
@@ -255,7 +260,7 @@ impl Agent {
             return self.serve_sliced(name, uid, &object, &pool).await;
         }
         let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Came::Nothing) };
-        let barred = self.others(name).await?;
+        let barred = self.others(name);
         let own = self.own();
         let mut served = claim::serve(&ledger, &pool, &barred, &own.asked(name, uid, false), now());
         // What takes up an old claim is read after the ledger that guards the write (rule 1).
@@ -328,30 +333,35 @@ impl Agent {
         Ok(came)
     }
 
-    /// The addresses that other pools and the cluster have.
-    pub(super) async fn others(&mut self, name: &PoolName) -> Result<Barred, NodeError> {
-        if self.alone.ranges.as_ref().is_none_or(|(_, at)| at.elapsed() >= POOLS_READ) {
-            let pools: Api<NodeIPPool> = Api::all(self.client.clone());
-            let (read, _) = api::list::all(&pools, &ListParams::default()).await?;
-            let ranges = read.iter().filter_map(|pool| {
-                Some((PoolName::new(pool.name_any()), records::pool::meaning(pool).ok()?))
-            });
-            let ranges = ranges.collect();
-            self.alone.services = match networks::services(&self.client).await {
-                Ok(services) => services,
-                Err(error) if trouble(&error) == Trouble::Forbidden => {
-                    self.alone.lacks("list ServiceCIDRs, which are not kept free", &error);
-                    Vec::new()
-                }
-                Err(error) => return Err(error.into()),
-            };
-            self.alone.ranges = Some((ranges, Instant::now()));
+    /// Reads what other pools and the cluster have, if that is not known, or too old: then these are all pools, as they are now.
+    async fn read_pools(&mut self) -> Result<Option<Vec<NodeIPPool>>, NodeError> {
+        if self.alone.ranges.as_ref().is_some_and(|(_, at)| at.elapsed() < POOLS_READ) {
+            return Ok(None);
         }
+        self.alone.services = match networks::services(&self.client).await {
+            Ok(services) => services,
+            Err(error) if trouble(&error) == Trouble::Forbidden => {
+                self.alone.lacks("list ServiceCIDRs, which are not kept free", &error);
+                Vec::new()
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let pools: Api<NodeIPPool> = Api::all(self.client.clone());
+        let (read, _) = api::list::all(&pools, &ListParams::default()).await?;
+        let ranges = read
+            .iter()
+            .filter_map(|pool| Some((PoolName::new(pool.name_any()), records::pool::meaning(pool).ok()?)));
+        self.alone.ranges = Some((ranges.collect(), Instant::now()));
+        Ok(Some(read))
+    }
+
+    /// The addresses that other pools and the cluster have.
+    pub(super) fn others(&self, name: &PoolName) -> Barred {
         let mut barred = Barred::default();
         let known = self.alone.ranges.iter().flat_map(|(ranges, _)| ranges);
         known.filter(|(other, _)| *other != name).for_each(|(_, other)| barred.pool(other));
         networks::bar(&mut barred, &self.alone.exclude, &self.alone.services);
-        Ok(barred)
+        barred
     }
 
     /// Takes or gives back this host's slot.

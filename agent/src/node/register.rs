@@ -140,7 +140,7 @@ impl Registration {
                 "kubeProxyVersion": "", "operatingSystem": "linux", "architecture": std::env::consts::ARCH,
             },
             "conditions": [{
-                "type": "Ready", "status": "True", "reason": "AgentRuns", "message": "the agent of this host runs",
+                "type": "Ready", "status": "True", "reason": crds::names::node::AGENT_RUNS, "message": "the agent of this host runs",
                 "lastHeartbeatTime": now, "lastTransitionTime": now,
             }],
         }});

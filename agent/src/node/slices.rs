@@ -1,14 +1,15 @@
 //! Sliced pools: this host claims slices by creating them, and serves itself out of them, led or not.
 //!
 //! What is done `policy::claim::serve_slices` says; here it is read, made, written and tried again. That a pool is sliced
-//! says an annotation of the controller's (`nmstate.io/sliced`), read as metadata alone, once per pool and process; whoever
-//! reads a pool whole (to serve, to confirm) corrects what was thought of it.
+//! says an annotation of the controller's (`nmstate.io/sliced`), read as metadata alone, of all pools at once and as a rule once
+//! per process; whoever reads a pool whole (to serve, to confirm) corrects what was thought of it.
 //!
 //! Which slices are others' is not watched (rule 9): the first attempt is by hash and nothing else, and when the name is
-//! taken, the pool's slices are listed once, and what this host then finds taken is added one by one. Its own are listed at
-//! the first claim of a process, and known from then on, since nobody else writes them while the Node lives.
+//! taken, the pool's slices are listed once, and what this host then finds taken is added one by one. Its own, of all pools, are
+//! listed at the first claim of a process, and known from then on, since nobody else writes them while the Node lives.
 //!
-//! Costs: the first claim of a process on a pool four small reads (metadata, pool, own slices, other pools' ranges) and three
+//! Costs: the first claim of a process three small reads (metadata and own slices, each of all pools; the pools whole, which is
+//! also what others have), of further pools one (the pool), and three
 //! writes (slice, its ledger, the answer); a further claim from the same slice one read and two writes. A collision of
 //! hashes: one list of the pool's slices. To confirm: the pool and each slice of the lease. At its start, for each pool that it
 //! holds an address of: its metadata; and the same whenever somebody asks for a report, which a controller does that finds
@@ -54,8 +55,10 @@ pub(super) struct Slices {
     sliced: BTreeMap<PoolName, bool>,
     /// When it was last asked without an answer that lasts: the pool is not there yet, or nobody has begun it.
     asked: BTreeMap<PoolName, Instant>,
-    /// This host's, by pool, once they were listed.
+    /// This host's, by pool.
     own: BTreeMap<PoolName, BTreeMap<String, Arc<NodeIPSlice>>>,
+    /// They were listed, so that a pool that is not among them has none.
+    listed: bool,
     /// Others', and whose, where that is known.
     others: BTreeMap<PoolName, BTreeMap<IpNet, Option<NodeName>>>,
 }
@@ -73,12 +76,14 @@ impl Slices {
     /// Something became of this host's slices without its doing: all that it holds is looked after once more.
     pub(super) fn look_again(&mut self) {
         self.settled = false;
+        self.listed = false;
         self.own.clear();
         self.others.clear();
     }
 
     /// Nothing that was known of a pool's slices counts any more.
     fn forget(&mut self, pool: &PoolName) {
+        self.listed = false;
         self.own.remove(pool);
         self.others.remove(pool);
     }
@@ -107,14 +112,14 @@ impl Agent {
         }
         self.slices.asked.insert(pool.clone(), Instant::now());
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
-        let select = ListParams::default().fields(&format!("metadata.name={pool}"));
-        let Some(metadata) = list::metadata(&pools, &select).await?.pop() else { return Ok(false) };
-        let annotations = metadata.annotations.unwrap_or_default();
-        let sliced = annotations.contains_key(annotation::SLICED);
-        if sliced || annotations.contains_key(annotation::SCHEMA_VERSION) {
-            self.slices.is(pool, sliced);
+        for metadata in list::metadata(&pools, &ListParams::default()).await? {
+            let annotations = metadata.annotations.unwrap_or_default();
+            let sliced = annotations.contains_key(annotation::SLICED);
+            if sliced || annotations.contains_key(annotation::SCHEMA_VERSION) {
+                self.slices.is(&PoolName::new(metadata.name.unwrap_or_default()), sliced);
+            }
         }
-        Ok(sliced)
+        Ok(self.slices.is_known(pool) == Some(true))
     }
 
     /// At the start, and when there is reason to: what this host holds of a sliced pool without a slice around it (of before it
@@ -145,7 +150,7 @@ impl Agent {
         pool: &Pool,
     ) -> Result<Came, NodeError> {
         let Ok(ledger) = records::pool::read(object, pool) else { return Ok(Came::Nothing) };
-        let barred = self.others(name).await?;
+        let barred = self.others(name);
         // What others had may be free by now.
         self.slices.others.remove(name);
         let mut fresh = false;
@@ -271,11 +276,13 @@ impl Agent {
 
     /// This host's slices of a pool, under its present UID. What a Node of its name left is the controller's to free.
     async fn own_slices(&mut self, pool: &PoolName, uid: &NodeUid) -> Result<Vec<NodeSlice>, NodeError> {
-        if !self.slices.own.contains_key(pool) {
-            let all = slices::of_pool(&self.client, pool, Some(&self.name)).await?;
-            let own: BTreeMap<String, Arc<NodeIPSlice>> =
-                all.into_iter().map(|slice| (slice.name_any(), Arc::new(slice))).collect();
-            self.slices.own.insert(pool.clone(), own);
+        if !self.slices.listed {
+            let all = slices::of_node(&self.client, &self.name).await?;
+            self.slices.own.clear();
+            for slice in all {
+                self.slices.note(&PoolName::new(slice.spec.pool.as_str()), slice);
+            }
+            self.slices.listed = true;
         }
         let own = self.slices.own.get(pool).into_iter().flat_map(BTreeMap::values);
         let read = own.filter_map(|object| records::slice::read(object).ok());
@@ -317,7 +324,7 @@ impl Agent {
             return Ok(());
         }
         if !self.slices.others.contains_key(pool) {
-            let all = slices::of_pool(&self.client, pool, None).await?;
+            let all = slices::of_pool(&self.client, pool).await?;
             let mut others = BTreeMap::new();
             for slice in all
                 .iter()

@@ -50,11 +50,12 @@ pub fn new(pool: &PoolName, new: &NewSlice, node: &NodeName, uid: &NodeUid) -> N
     }
 }
 
-/// How to find the slices of a pool: all, or a node's.
-pub fn selector(pool: &PoolName, node: Option<&NodeName>) -> String {
-    let of_pool = format!("{}={pool}", label::POOL);
-    match node.filter(|node| crds::text::is_label_value(node.as_str())) {
-        Some(node) => format!("{of_pool},{}={node}", label::NODE),
-        None => of_pool,
-    }
+/// How to find the slices of a pool.
+pub fn of_pool(pool: &PoolName) -> String {
+    format!("{}={pool}", label::POOL)
+}
+
+/// How to find those of a node, of every pool; nothing, where its name is no label's value and all must be looked at.
+pub fn of_node(node: &NodeName) -> Option<String> {
+    crds::text::is_label_value(node.as_str()).then(|| format!("{}={node}", label::NODE))
 }

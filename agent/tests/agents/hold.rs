@@ -58,6 +58,13 @@ async fn not_all_are_through(fleet: &Fleet) {
     assert!(through < HOSTS, "it was over too soon");
 }
 
+/// While it lasts: it came in the middle, whatever became of those that had all they needed. Kernels are asked, since the API may
+/// be away.
+fn some_are_without(fleet: &Fleet) {
+    let without = fleet.machines.values().filter(|machine| machine.all_addresses().is_empty()).count();
+    assert!(without > 0, "all had their addresses when it came");
+}
+
 /// It is over: all have an address of their own, nobody ever had another's, and everything agrees.
 async fn recovers(fleet: &mut Fleet, started: Duration) {
     let begun = Instant::now();
@@ -75,6 +82,7 @@ pub(crate) async fn the_api_server_is_restarted(on: On) {
     let started = gather(&mut fleet, &[way]).await;
     under_way(&fleet).await;
     fleet.kill_api();
+    some_are_without(&fleet);
     fleet.start_api().await;
     recovers(&mut fleet, started).await;
 }
@@ -87,6 +95,7 @@ pub(crate) async fn etcd_is_paused(on: On) {
     under_way(&fleet).await;
     fleet.on.real().plane.pause_etcd().expect("paused");
     tokio::time::sleep(Duration::from_secs(20)).await;
+    some_are_without(&fleet);
     fleet.on.real().plane.resume_etcd().expect("resumed");
     recovers(&mut fleet, started).await;
 }
@@ -109,6 +118,7 @@ pub(crate) async fn hosts_are_cut_off(on: On) {
     let is_deaf = |(host, said): &(&String, &usize)| !fleet.log(host)[**said..].contains("watch of");
     let deaf: Vec<&String> = silenced.iter().zip(&said).filter(is_deaf).map(|(host, _)| host).collect();
     assert!(deaf.is_empty(), "after a minute of silence still listen: {deaf:?}");
+    some_are_without(&fleet);
     gate.open();
     wire.find();
     recovers(&mut fleet, started).await;
@@ -168,6 +178,7 @@ pub(crate) async fn tokens_expire(on: On) {
     under_way(&fleet).await;
     fleet.on.real().plane.pause_etcd().expect("paused");
     tokio::time::sleep((SHORT + REMEMBERED).saturating_sub(last_given.elapsed())).await;
+    some_are_without(&fleet);
     fleet.on.real().plane.resume_etcd().expect("resumed");
     let begun = Instant::now();
     let let_in = |fleet: &Fleet| {

@@ -133,7 +133,28 @@ pub(crate) async fn a_policy_is_changed_under_way(on: On) {
     let count = |world: &World, condition: &str| {
         hosts.iter().filter(|host| world.stands(host, "slow", condition)).count()
     };
-    fleet.until("under way", |world| count(world, "Progressing") == 1 && count(world, "Pending") == 2).await;
+    let told = "Policy is progressing 0/3 nodes finished, 2 pending";
+    let world = fleet
+        .until("under way, and says so", |world| {
+            let says = |one: &Value| {
+                one["type"] == "Progressing"
+                    && one["reason"] == "ConfigurationProgressing"
+                    && one["message"] == told
+            };
+            let conditions = world.policies.get("slow").map(|policy| &policy["status"]["conditions"]);
+            count(world, "Progressing") == 1
+                && count(world, "Pending") == 2
+                && conditions.and_then(Value::as_array).is_some_and(|all| all.iter().any(says))
+        })
+        .await;
+    let waits = |host: &&&str| world.stands(host, "slow", "Pending");
+    for host in hosts.iter().filter(waits) {
+        let conditions = &world.enactment(host, "slow")["status"]["conditions"];
+        let pending = conditions.as_array().into_iter().flatten().find(|one| one["type"] == "Pending");
+        let pending = pending.expect("a condition");
+        assert_eq!(pending["reason"], "MaxUnavailableLimitReached", "{pending}");
+        assert_eq!(pending["message"], "Waiting for progressing nodes to finish", "{pending}");
+    }
     let refused = fleet.try_edit_policy("slow", slow("fd00::2", &json!(1))).await.expect_err("under way");
     assert!(refused.to_string().contains("policy slow is still in progress"), "{refused}");
     fleet.machines.values().for_each(|machine| machine.sysctl("net.ipv6.conf.eth0.dad_transmits=1"));

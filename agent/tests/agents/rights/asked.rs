@@ -60,7 +60,8 @@ pub(super) fn written(real: &Cluster) -> usize {
 /// Since it was so long.
 pub(super) fn by_since(real: &Cluster, account: &str, written: usize) -> Asked {
     let log = std::fs::read(real.plane.audit_log()).unwrap_or_default();
-    read(&String::from_utf8_lossy(log.get(written..).unwrap_or_default()), account)
+    let since = log.get(written..).expect("the log is never begun anew");
+    read(&String::from_utf8_lossy(since), account)
 }
 
 pub(super) fn by(real: &Cluster, account: &str) -> Asked {

@@ -88,8 +88,10 @@ fn api_server(folder: &Path, programs: &Programs, [secure, client, _]: [u16; 3])
     ]
 }
 
-fn audits(folder: &Path) -> [String; 2] {
+fn audits(folder: &Path) -> [String; 3] {
     [
+        // Never begun anew: whoever reads it knows how far it was read.
+        "--audit-log-maxsize=0".to_owned(),
         format!("--audit-policy-file={}", folder.join(AUDIT_POLICY).display()),
         format!("--audit-log-path={}", folder.join(AUDIT_LOG).display()),
     ]

@@ -93,11 +93,35 @@ fn events() -> BTreeSet<String> {
     reasons
 }
 
-#[test]
-fn each_metric_condition_and_event_is_explained() {
-    let text = operations();
-    let conditions = names::condition::OF_ENACTMENT.into_iter().chain(names::condition::OF_POLICY);
-    let reasons = names::pool::BY_PRECEDENCE.into_iter().chain([
+/// The rows of the tables under a heading: their cells.
+fn rows(text: &str, heading: &str) -> Vec<Vec<String>> {
+    let section = text.split(&format!("\n## {heading}\n")).nth(1).expect("the heading");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    rows.map(|row| row.split(" | ").map(|cell| cell.trim().to_owned()).collect()).collect()
+}
+
+/// Which of these words begin no row that says what it is: `name` says in which cells a name stands, all others must say something.
+/// As words of their own: one may begin as another does.
+fn unexplained(
+    rows: &[Vec<String>],
+    names: usize,
+    words: impl IntoIterator<Item = String>,
+) -> BTreeSet<String> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let explains = |row: &&Vec<String>| row.len() > names && row[names..].iter().all(|cell| !cell.is_empty());
+    let said: BTreeSet<&str> = rows
+        .iter()
+        .filter(explains)
+        .flat_map(|row| &row[..names])
+        .flat_map(|cell| cell.split(|c: char| !is_word(c)))
+        .collect();
+    words.into_iter().filter(|word| !said.contains(word.as_str())).collect()
+}
+
+/// Reasons of conditions: each constant of these modules that names one.
+fn reasons() -> BTreeSet<String> {
+    let listed = names::pool::BY_PRECEDENCE.into_iter().chain([
         names::enactment::PROGRESSING,
         names::enactment::CONFIGURED,
         names::enactment::FAILED,
@@ -108,12 +132,26 @@ fn each_metric_condition_and_event_is_explained() {
         names::enactment::REFUSED,
         names::policy::NO_MATCHING_NODE,
         names::state::REPORT_SHORTENED,
+        names::node::AGENT_RUNS,
+        names::node::AGENT_SILENT,
     ]);
+    listed.map(str::to_owned).collect()
+}
+
+#[test]
+fn each_metric_condition_and_event_is_explained() {
+    let text = operations();
+    let conditions = rows(&text, "Conditions");
+    let types = names::condition::OF_ENACTMENT.into_iter().chain(names::condition::OF_POLICY);
+    let words = types.map(str::to_owned).chain(reasons());
     let events = events();
     assert!(events.contains("DriftRepaired") && events.contains("AddressFreed"), "{events:?}");
-    let words = conditions.chain(reasons).map(str::to_owned).chain(metrics()).chain(events);
-    // As a word of its own: one may begin as another does.
-    let said: BTreeSet<&str> = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).collect();
-    let missing: BTreeSet<String> = words.filter(|word| !said.contains(word.as_str())).collect();
-    assert!(missing.is_empty(), "docs/operations.md says nothing of {missing:?}");
+    // Condition and reason, then what it means and what to do; the reason, then on what, when and what to do.
+    for (what, missing) in [
+        ("a condition", unexplained(&conditions, 2, words)),
+        ("an Event", unexplained(&rows(&text, "Events"), 1, events)),
+        ("a metric", unexplained(&rows(&text, "Metrics"), 1, metrics())),
+    ] {
+        assert!(missing.is_empty(), "docs/operations.md has no row that explains, as {what}, {missing:?}");
+    }
 }

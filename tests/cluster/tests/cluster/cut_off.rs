@@ -23,6 +23,9 @@ fn a_policy_that_cuts_the_node_off_is_undone_and_says_so() {
         let names = words.iter().all(|word| told.contains(word));
         if names { Ok(()) } else { Err(told) }
     });
+    let events = ["get", "events", "--field-selector", "involvedObject.name=cut-off"];
+    let told = field.cluster.kubectl(&events);
+    assert!(told.contains("ReconcileFailed") && told.contains("node03.cut-off"), "{told}");
     // Once, not again and again: its retries are used up.
     let enactment = field.cluster.get(&["nnce", "node03.cut-off"]);
     assert_eq!(enactment["status"]["retryCount"], json!({"1": 1}), "{enactment:#}");

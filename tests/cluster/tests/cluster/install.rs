@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::field::{NODES, POLICY, POOLS, field};
+use crate::field::{NODES, POLICY, POOLS, deploy, field};
 
 #[test]
 #[ignore = "a cluster: make test-cluster"]
@@ -20,4 +20,17 @@ fn three_nodes_have_addresses_of_their_own_and_reach_each_other() {
         }
     }
     field.cluster.kubectl(&["wait", "--for=condition=Available", "nncp", POLICY, "--timeout=60s"]);
+}
+
+/// The very line that docs/install.md has, without what makes it quicker for tests.
+#[test]
+#[ignore = "a cluster: make test-cluster"]
+fn the_base_itself_is_rolled_out() {
+    let field = field();
+    let before = field.wait_configured(&NODES);
+    field.disturb();
+    field.cluster.kubectl(&["apply", "-k", &deploy("base")]);
+    field.wait_rolled_out();
+    assert_eq!(field.wait_configured(&NODES), before);
+    field.install();
 }

@@ -17,6 +17,8 @@ fn without_a_kubelet_the_agent_works_on_and_nothing_is_taken_from_its_node() {
         let wanted = format!("--for=condition=Ready={is}");
         field.cluster.kubectl(&["wait", &wanted, &format!("node/{}", node.name()), "--timeout=90s"]);
     };
+    // So that those who see nothing elsewhere are known to look: here something goes.
+    let watch = field.cluster.watch_addresses(node);
     field.cluster.signal_kubelet(node, "KILL");
     ready("Unknown");
 
@@ -30,6 +32,9 @@ fn without_a_kubelet_the_agent_works_on_and_nothing_is_taken_from_its_node() {
         found => Err(format!("{found:?}")),
     });
     assert!(began.elapsed().as_secs() < 10, "put back after {:?}", began.elapsed());
+    let seen = watch.seen();
+    let is_loss = |line: &String| line.contains("Deleted") && line.contains(&format!(" inet {own}"));
+    assert!(seen.iter().any(is_loss), "the loss of {own} was not seen: {seen:#?}");
     // What a new policy says is done.
     let bridge = json!({"name": "br-beside", "type": "linux-bridge", "state": "up"});
     field.apply_policy("beside", Some(node), &bridge);

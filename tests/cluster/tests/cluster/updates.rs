@@ -145,13 +145,29 @@ fn a_leader_that_is_killed_in_the_middle_of_a_claim_leaves_nothing_half_done() {
     field.set_env(CONTROLLER, &["BERTH_FAULT=ledger-written".to_owned()]);
     field.wait_rolled_out();
     let fourth = cluster_tests::Node(4);
+    let killed = restarts();
     field.cluster.boot(fourth);
     field.wait_ready(fourth);
     let mut after = field.wait_configured(&[fourth]);
-    wait::until("the leader to have been killed", || match restarts() {
-        0 => Err("no restart".to_owned()),
-        _ => Ok(()),
+    // Each has its address by a write after which its leader was killed.
+    wait::until("the leader to have been killed again", || match restarts() {
+        now if now > killed => Ok(()),
+        now => Err(format!("{now} restarts")),
     });
+    let ends = |pod: &Value| {
+        pod["status"]["containerStatuses"][0]["lastState"]["terminated"]["finishedAt"]
+            .as_str()
+            .map(str::to_owned)
+    };
+    let last =
+        field.pods("controller", None).iter().filter_map(ends).max().expect("a leader that was killed");
+    for (pool, _) in POOLS {
+        let entries = field.cluster.get(&["nip", pool])["status"]["allocations"].clone();
+        let mut all = entries.as_object().into_iter().flatten().map(|(_, entry)| entry);
+        let own = all.find(|entry| entry["node"] == fourth.name()).expect("an entry");
+        let since = own["since"].as_str().expect("when");
+        assert!(since[..19] <= last[..19], "{pool}: {own}, and nobody was killed after {last}");
+    }
     after.retain(|(node, _), _| *node != fourth.name());
     assert_eq!(after, before);
     // Nobody dies of it any more once it is installed anew, which a test that fails here leaves to the next.
