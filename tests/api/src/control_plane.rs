@@ -205,6 +205,9 @@ impl ControlPlane {
     pub fn heal(&self) -> Result<(), StartError> {
         self.resume_etcd()?;
         self.stop_second_api_server()?;
+        if self.supervisor.check(CONTROLLER_MANAGER).is_err() {
+            self.supervisor.start_program(CONTROLLER_MANAGER)?;
+        }
         match self.supervisor.check(API_SERVER) {
             Ok(()) => Ok(()),
             Err(_) => RUNTIME.block_on(self.start_api_server()),
