@@ -26,13 +26,17 @@ test-long: setup-tests ## What takes minutes more: plans, captures and pools by 
 # For the nodes of a test: one that needs no library. A development build, linked another way, since a release takes long.
 CLUSTER_BERTH := target/cluster/berth
 
-.PHONY: test-cluster
-test-cluster: setup-tests ## Berth on a cluster with real kubelets, in namespaces of this machine (as root); TEST=nodes runs some, BERTH_STATIC=file another build
+.PHONY: build-cluster
+build-cluster: setup-tests ## Build what make test-cluster runs
 	tests/cluster/build.sh >/dev/null
 ifndef BERTH_STATIC
 	$(CARGO) rustc $(LOCKED) -p agent --bin berth -- -C target-feature=+crt-static -C strip=symbols
 	install -D target/debug/berth $(CLUSTER_BERTH)
 endif
+	$(CARGO) test $(LOCKED) -p cluster-tests --test cluster --no-run
+
+.PHONY: test-cluster
+test-cluster: build-cluster ## Berth on a cluster with real kubelets, in namespaces of this machine (as root); TEST=nodes runs some, BERTH_STATIC=file another build
 	BERTH_STATIC=$(abspath $(or $(BERTH_STATIC),$(CLUSTER_BERTH))) $(CARGO) test $(LOCKED) -p cluster-tests --test cluster -- --ignored --test-threads=1 $(TEST)
 
 .PHONY: demo

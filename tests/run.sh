@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds and runs every test, in three lanes side by side: the agents' suite, which mostly waits (for Leases, quarantines, API
-# servers that start), so many of its tests at a time; the kernel's, most of whose time is an emulated guest; and all others.
-# What the first two said is shown when the third is through, and what failed in any of them is named once more at the end.
+# Builds and runs every test, in four lanes side by side: the agents' suite, which mostly waits (for Leases, quarantines, API
+# servers that start), so many of its tests at a time; the kernel's, most of whose time is an emulated guest; the model's, which
+# waits for nothing and takes what time the others leave; and all others. What the first three said is shown when the fourth is
+# through, and what failed in any of them is named once more at the end.
 # Fails if any test does, and runs the others all the same.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,6 +11,8 @@ cd "$(dirname "$0")/.."
 readonly AGENTS_AT_ONCE=4
 # Of the others: those that look at kernels wait, too, for carriers and for addresses that are to be checked first.
 readonly OTHERS_AT_ONCE=4
+# Of the model.
+readonly MODELS_AT_ONCE=2
 
 readonly all=("${CARGO:-cargo}" test --workspace --locked --no-fail-fast)
 # As `cargo test --no-run` names them: 'Executable tests/house.rs (…)', 'Executable tests/agents/main.rs (…)'.
@@ -22,10 +25,10 @@ lanes=()
 # Cut short, nothing goes on: cargo, its tests and their API servers are one group for each lane.
 trap 'for lane in "${lanes[@]}"; do kill -- "-$lane" 2>/dev/null || true; done; rm -rf "$logs"' EXIT
 
-# Runs the tests of the binary $1, $2 at a time, beside the rest.
+# Runs the tests of the binary $1, $2 at a time, beside the rest, and behind it by $3.
 lane() {
     set -m
-    "${all[@]}" --test "$1" -- --test-threads "$2" >"$logs/$1" 2>&1 &
+    nice -n "${3:-0}" "${all[@]}" --test "$1" -- --test-threads "$2" >"$logs/$1" 2>&1 &
     lanes+=($!)
     set +m
 }
@@ -39,16 +42,19 @@ shown() {
     return "$result"
 }
 
-"${all[@]}" --no-run 2>&1 | tee "$logs/build"
-mapfile -t others < <(names <"$logs/build" | grep -vx -e agents -e kernel)
+# Behind whatever else is done here: .ci/run has its cluster beside it.
+nice "${all[@]}" --no-run 2>&1 | tee "$logs/build"
+mapfile -t others < <(names <"$logs/build" | grep -vx -e agents -e kernel -e model)
 [ "${#others[@]}" -gt 10 ] || { echo "tests/run.sh: what cargo says of its tests can't be read" >&2; exit 1; }
 
 failed=0
 lane agents "$AGENTS_AT_ONCE"
 lane kernel "$OTHERS_AT_ONCE"
+lane model "$MODELS_AT_ONCE" 10
 "${all[@]}" --lib --bins "${others[@]/#/--test=}" -- --test-threads "$OTHERS_AT_ONCE" 2>&1 | tee "$logs/others" || failed=1
 "${all[@]}" --doc 2>&1 | tee "$logs/docs" || failed=1
 shown kernel "${lanes[1]}" || failed=1
+shown model "${lanes[2]}" || failed=1
 shown agents "${lanes[0]}" || failed=1
 lanes=()
 

@@ -1,5 +1,6 @@
 //! A crowd asks one pool at once, on a real API server: how long until the last has its address, and what it costs the server.
-//! `make bench BENCH=claims`; as root. With a number (`claims 64`) one crowd of that size instead of the two.
+//! `make bench BENCH=claims`; as root. With a number (`claims 64`) one crowd of that size instead of the two, and with letters
+//! besides (`claims 64 bf`) only these rows, with (e) and (a).
 //!
 //! The agents are the real ones, each in a network namespace without a card, with a token bound to its Node and the rights and
 //! admission of `deploy`; all of them in this process. (a) A controller serves them; (b) there is none, so they serve themselves.
@@ -30,6 +31,7 @@ use crowd::{Crowd, Grants, Pools};
 const CROWDS: [usize; 2] = [256, 1_000];
 const MOST_NAIVE: usize = 256;
 const POOLS: usize = 10;
+const ROWS: &str = "abcdf";
 /// Bits of a slice of a /28.
 const SLICE: u8 = 4;
 /// So many times as long as the controller took, the naive way is given.
@@ -50,13 +52,14 @@ fn main() -> Result<()> {
     let cluster = Cluster::start(&Options { disk: Disk::Durable, ..Options::default() });
     let cluster: &'static Cluster = Box::leak(Box::new(cluster));
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let measured = runtime.block_on(measure(cluster, &crowds));
+    let rows = args.get(2).map_or(ROWS, String::as_str);
+    let measured = runtime.block_on(measure(cluster, &crowds, rows));
     drop(runtime);
     cluster.plane.stop();
     measured
 }
 
-async fn measure(cluster: &'static Cluster, crowds: &[usize]) -> Result<()> {
+async fn measure(cluster: &'static Cluster, crowds: &[usize], rows: &str) -> Result<()> {
     let counted = Counted::default();
     let server = Server::new(cluster.client());
     let mut crowd = Crowd::new(cluster, counted.clone());
@@ -64,24 +67,31 @@ async fn measure(cluster: &'static Cluster, crowds: &[usize]) -> Result<()> {
     for &many in crowds {
         let limit = Measured::of(&server, &counted, || plain::creates(cluster, &counted, many)).await?;
         limit.print(many, "e: so many objects, created", None);
-        let alone = Measured::of(&server, &counted, || plain::one_by_one(cluster, &counted, many)).await?;
-        alone.print(many, "d: one after the other", Some(&limit));
+        if rows.contains('d') {
+            let alone =
+                Measured::of(&server, &counted, || plain::one_by_one(cluster, &counted, many)).await?;
+            alone.print(many, "d: one after the other", Some(&limit));
+        }
         crowd.grow(many).await?;
         crowd.lead().await;
         let served = Measured::of(&server, &counted, || crowd.ask(Pools::shared(1))).await?;
         served.print(many, "a: by the controller", Some(&limit));
         crowd.let_go().await?;
-        if many <= MOST_NAIVE {
+        if rows.contains('a') && many <= MOST_NAIVE {
             let of_each = Measured::of(&server, &counted, || crowd.ask(Pools::shared(POOLS))).await?;
             of_each.print(many, &format!("a: of {POOLS} pools each"), Some(&limit));
             crowd.let_go().await?;
         }
-        slices(&server, &counted, &crowd, many, &limit).await?;
+        if rows.contains('f') {
+            slices(&server, &counted, &crowd, many, &limit).await?;
+        }
         crowd.unled().await;
-        let themselves = Measured::of(&server, &counted, || crowd.ask(Pools::shared(1))).await?;
-        themselves.print(many, "b: by themselves", Some(&limit));
-        crowd.let_go().await?;
-        if many <= MOST_NAIVE {
+        if rows.contains('b') {
+            let themselves = Measured::of(&server, &counted, || crowd.ask(Pools::shared(1))).await?;
+            themselves.print(many, "b: by themselves", Some(&limit));
+            crowd.let_go().await?;
+        }
+        if rows.contains('c') && many <= MOST_NAIVE {
             let patience = Duration::from_secs_f64(served.wall() * NAIVE);
             let naive = || plain::naive(cluster, &counted, many, patience);
             let naive = Measured::of(&server, &counted, naive).await?;

@@ -75,6 +75,8 @@ pub(super) struct Alone {
     parts: BTreeMap<PolicyName, Standings>,
     /// Rights that are lacking, said once.
     lacks: BTreeSet<&'static str>,
+    /// How many entries each pool's ledger had when it was last read.
+    held: BTreeMap<PoolName, usize>,
 }
 
 /// How a policy stood on all nodes.
@@ -97,6 +99,7 @@ impl Alone {
             services: Vec::new(),
             parts: BTreeMap::new(),
             lacks: BTreeSet::new(),
+            held: BTreeMap::new(),
         }
     }
 
@@ -178,7 +181,8 @@ impl Agent {
         {
             self.alone.rolled.insert(policy.clone(), (*generation, *standing));
         }
-        self.alone.needs.came(&need, &came, Instant::now());
+        let held = need.pool().map(|pool| self.alone.held.get(pool).copied().unwrap_or_default());
+        self.alone.needs.came(&need, &came, held, Instant::now());
         Ok(match came {
             Came::Done => Did::Something,
             Came::Theirs | Came::Overtaken | Came::Nothing => {
@@ -260,6 +264,7 @@ impl Agent {
             return self.serve_sliced(name, uid, &object, &pool).await;
         }
         let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Came::Nothing) };
+        self.alone.held.insert(name.clone(), ledger.allocations.len());
         let barred = self.others(name);
         let own = self.own();
         let mut served = claim::serve(&ledger, &pool, &barred, &own.asked(name, uid, false), now());

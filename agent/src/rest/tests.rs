@@ -40,15 +40,20 @@ fn mapped() -> usize {
     sum
 }
 
-/// Code goes on after it was given back, and less of it is mapped.
+/// Code goes on after it was given back, and less of it is mapped. Tests beside this one map code meanwhile, so that one look
+/// may see more than it saw before: one of a hundred must not.
 #[test]
 fn what_is_given_back_comes_again() {
     let count = |text: &str| text.bytes().filter(u8::is_ascii_lowercase).count();
     assert_eq!(count("Berth"), 4);
-    let before = mapped();
-    give_back();
-    let after = mapped();
-    assert!(after < before, "{before} kB before, {after} kB after");
+    let looks: Vec<(usize, usize)> = (0..100)
+        .map(|_| {
+            let before = mapped();
+            give_back();
+            (before, mapped())
+        })
+        .collect();
+    assert!(looks.iter().any(|(before, after)| after < before), "kB before and after: {looks:?}");
     assert_eq!(count("Berth"), 4);
 }
 

@@ -13,10 +13,16 @@ use crate::api::random;
 const GRACE: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
 /// A claim that a leader leaves without an answer for so long is the agent's own.
 pub(super) const UNSERVED: Duration = Duration::from_secs(30);
-/// The first pause after others were quicker, and the longest: as long as a thousand take, one after the other. With less they
-/// would keep the API server from serving any.
-const QUICK: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(120));
-/// The same of what depends on others, who will say so.
+/// The first pause after others were quicker.
+const QUICK: Duration = Duration::from_millis(50);
+/// And the longest, for each entry that the ledger has, at least and at most: a write takes the longer the more there are, and where
+/// many have come many more may be on their way. With less a thousand would keep the API server from serving any: it spent itself
+/// on writes that came too late, twenty-seven for each that was in time.
+const PER_ENTRY: Duration = Duration::from_millis(500);
+const LONGEST: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
+/// The same of what depends on no ledger.
+const SLOTS: Duration = Duration::from_secs(120);
+/// The same, first and longest, of what depends on others, who will say so.
 const PATIENT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 
 /// Something of this host's that a leader would do.
@@ -118,8 +124,8 @@ impl Needs {
         if led && !unserved { Turn::Theirs } else { Turn::Ours }
     }
 
-    /// Takes in what came of it: what still lasts is looked after again later.
-    pub(super) fn came(&mut self, need: &Need, came: &Came, now: Instant) {
+    /// Takes in what came of it: what still lasts is looked after again later. `held`: how many entries the ledger has.
+    pub(super) fn came(&mut self, need: &Need, came: &Came, held: Option<usize>, now: Instant) {
         // All of this host's requests to a pool are answered at once.
         if let (Need::Answer { pool: served, .. }, Came::Done) = (need, came) {
             let same = |need: &Need| matches!(need, Need::Answer { pool, .. } if pool == served);
@@ -127,7 +133,7 @@ impl Needs {
         }
         let Some(wait) = self.0.get_mut(need) else { return };
         let (first, longest) = match came {
-            Came::Done | Came::Overtaken => QUICK,
+            Came::Done | Came::Overtaken => (QUICK, longest(held)),
             Came::Nothing | Came::Theirs => PATIENT,
         };
         let pause = first.saturating_mul(1 << wait.tries.min(16)).min(longest);
@@ -140,6 +146,13 @@ impl Needs {
         };
         wait.next = now + pause;
     }
+}
+
+/// How long a host waits at the most after others were quicker.
+fn longest(held: Option<usize>) -> Duration {
+    let Some(held) = held else { return SLOTS };
+    let many = u32::try_from(held).unwrap_or(u32::MAX);
+    PER_ENTRY.saturating_mul(many).clamp(LONGEST.0, LONGEST.1)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ fn patience_ends_when_the_claim_is_our_own() {
     let mut at = now + GRACE.1;
     let mut asked = 0;
     while waiting.turn(&answer(), true, at) == Turn::Theirs {
-        waiting.came(&answer(), &Came::Theirs, at);
+        waiting.came(&answer(), &Came::Theirs, None, at);
         at += waiting.again(at).unwrap();
         asked += 1;
     }
@@ -52,17 +52,23 @@ fn patience_ends_when_the_claim_is_our_own() {
     assert_eq!(asked, 3, "after 1, 6 and 16 s");
 }
 
-/// Others may be quicker for ever: the pauses grow to a limit, and never stop.
+/// Others may be quicker for ever: the pauses grow to a limit, which the ledger's length sets, and never stop.
 #[test]
 fn being_overtaken_is_tried_again_for_ever() {
-    let mut at = Instant::now();
-    let mut waiting = needs(&answer(), true, at);
-    for _ in 0..200 {
-        waiting.came(&answer(), &Came::Overtaken, at);
-        let pause = waiting.again(at).unwrap();
-        assert!(pause > Duration::ZERO && pause <= QUICK.1 + QUICK.0);
-        at += pause;
-        assert_eq!(waiting.due(at), Some(answer()));
+    let seconds = Duration::from_secs;
+    for (held, limit) in [(0, LONGEST.0), (100, seconds(50)), (256, seconds(128)), (5_000, LONGEST.1)] {
+        let mut at = Instant::now();
+        let mut waiting = needs(&answer(), true, at);
+        let mut longest = Duration::ZERO;
+        for _ in 0..200 {
+            waiting.came(&answer(), &Came::Overtaken, Some(held), at);
+            let pause = waiting.again(at).unwrap();
+            assert!(pause > Duration::ZERO && pause <= limit + QUICK);
+            longest = longest.max(pause);
+            at += pause;
+            assert_eq!(waiting.due(at), Some(answer()));
+        }
+        assert!(longest > limit / 2, "{held}: {longest:?} of {limit:?}");
     }
 }
 
@@ -84,11 +90,11 @@ fn whoever_answers_leads() {
     assert!(waiting.are([count()].into(), false, now), "somebody answered");
     assert!(!waiting.are(BTreeSet::new(), false, now), "a count says nothing");
     let mut alone = needs(&answer(), true, now);
-    alone.came(&answer(), &Came::Done, now);
+    alone.came(&answer(), &Came::Done, Some(1), now);
     assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
     // … and to another request of the same pool with it.
     let other = Need::Answer { policy: "two".into(), pool: "traffic-1".into(), id: "id-2".into() };
     alone.are([answer(), other].into(), true, now);
-    alone.came(&answer(), &Came::Done, now);
+    alone.came(&answer(), &Came::Done, Some(1), now);
     assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
 }
