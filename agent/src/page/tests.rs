@@ -108,6 +108,8 @@ async fn large_ranges_are_told_in_stretches() {
     assert_eq!(near["cells"][6]["node"], "node01");
     // All of IPv6 that can be written: no number is too large.
     look.pool("v6", json!({"range": {"cidr": "fd00::/8"}}), json!({"fd00::5": held("node01")})).await;
+    // Somebody looks already: what comes later is not waited for.
+    while look.get("/search?q=fd00::5").await["count"] != 1 {}
     let map = look.get("/map?pool=v6&range=default&family=6").await;
     assert_eq!(map["cells"].as_array().unwrap().len(), 1024);
     assert_eq!(map["cells"][0]["counts"][0], "1");

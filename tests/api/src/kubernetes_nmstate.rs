@@ -11,6 +11,8 @@ use crate::wait::until;
 
 /// Its three CRDs.
 pub const CRDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes-nmstate/crds");
+/// What its operator has besides: the kind that it is told by, and a policy of admission.
+pub const OPERATOR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/kubernetes-nmstate/operator");
 /// All of ours.
 pub const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../crds/yaml");
 
@@ -33,6 +35,11 @@ pub fn objects() -> Vec<Value> {
         include_str!("../kubernetes-nmstate/objects/states.yaml"),
     ];
     texts.into_iter().flat_map(|text| serde_saphyr::from_multiple::<Value>(text).expect("objects")).collect()
+}
+
+/// What its operator is told.
+pub fn nmstate() -> Value {
+    serde_saphyr::from_str(include_str!("../kubernetes-nmstate/objects/nmstate.yaml")).expect("an object")
 }
 
 /// Runs kubectl with what comes before the folder of the CRDs, and waits until they are served.

@@ -2,6 +2,7 @@
 //!
 //! One control plane, one set of objects, and all ways in which CRDs are put over others, one after the other.
 
+mod left;
 mod writes;
 
 use std::collections::BTreeMap;
@@ -31,11 +32,14 @@ fn objects_of_kubernetes_nmstate_are_kept() {
 async fn story(plane: &ControlPlane, s: &Server) {
     put(plane, Theirs, &["create"]).await;
     let mut known = install(s).await;
+    let nmstate = left::install(plane, s).await;
     kept(s, Theirs, &known).await;
 
     // As docs/compatibility.md has it; what an operator made has no annotation of kubectl's.
     put(plane, Ours, &["apply", "--server-side", "--force-conflicts"]).await;
     kept(s, Ours, &known).await;
+    left::resource_is(plane, s, &nmstate).await;
+    left::its_admission_goes(plane, s).await;
     // An operator that still runs puts its own back.
     put(plane, Theirs, &["replace"]).await;
     kept(s, Theirs, &known).await;
@@ -53,6 +57,8 @@ async fn story(plane: &ControlPlane, s: &Server) {
 
     writes::anything_can_be_written_again(s, &known).await;
     writes::what_ours_would_refuse_stays_usable(s).await;
+    left::resource_is(plane, s, &nmstate).await;
+    left::its_resource_goes(plane, s).await;
     writes::everything_goes(s, &known).await;
 }
 
