@@ -20,8 +20,10 @@ test: setup-tests ## Set up what is missing and run every test but make test-clu
 	@tests/run.sh
 
 .PHONY: test-long
-test-long: setup-tests ## What takes minutes more: plans, captures and pools by the ten thousand
+test-long: setup-tests ## What takes minutes more: plans, captures and pools by the ten thousand, pairs of faults whole, hosts by the score
 	PROPTEST_CASES=20000 $(CARGO) test $(LOCKED) -p policy --lib
+	BERTH_MODEL_WHOLE=1 $(CARGO) test $(LOCKED) -p berth-tests --test model every_pair_of_faults
+	BERTH_SCENARIOS=20 $(CARGO) test $(LOCKED) -p agent --test kernel -- generated_hosts everything_in_a_guest
 
 # For the nodes of a test: one that needs no library. A development build, linked another way, since a release takes long.
 CLUSTER_BERTH := target/cluster/berth

@@ -9,8 +9,10 @@ use std::sync::Mutex;
 
 use berth_tests::model::{Bounds, Breach, Config, Fault, Likeness, Report, check, check_all, likeness};
 
-/// Pairs that take too long for CI with an old copy in them: so many states are visited here, and all of them
-/// in `make soak`. Without the old copy these, too, are visited whole.
+/// Pairs with an old copy in them: so many states are visited in `make test`, nearest first, all of them in `make test-long`.
+const PAIR_STATES: usize = 15_000;
+/// But for those that take too long even then: so many, and all of them in `make soak`. Without the old copy these, too, are
+/// visited whole.
 const LONG_STATES: usize = 50_000;
 const LONG: [[Fault; 2]; 10] = [
     [Fault::NodeDeleted, Fault::PolicyDeleted],
@@ -100,21 +102,28 @@ fn pairs() -> Vec<Vec<Fault>> {
     pairs
 }
 
+/// Is this `make test-long`?
+fn is_long() -> bool {
+    std::env::var_os("BERTH_MODEL_WHOLE").is_some()
+}
+
 /// Each beside a second controller that acts on an old copy.
 #[test]
 fn every_pair_of_faults() {
     let pairs = pairs();
+    let (whole, long) = match is_long() {
+        true => (WHOLE, Bounds { states: LONG_STATES }),
+        false => (Bounds { states: PAIR_STATES }, Bounds { states: PAIR_STATES }),
+    };
     let worlds = pairs.iter().flat_map(|pair| {
         let config = Config::new(2, 1, pair);
         // Two ranges are two addresses at least. Without the old copy, they are visited whole where agents serve themselves.
         if pair.contains(&Fault::RangeDrained) {
-            return vec![(config, Bounds { states: LONG_STATES })];
+            return vec![(config, long)];
         }
         match LONG.iter().any(|long| long[..] == pair[..]) {
-            false => vec![(config, WHOLE)],
-            true => {
-                vec![(Config::new(2, 1, pair).old_copies(0), WHOLE), (config, Bounds { states: LONG_STATES })]
-            }
+            false => vec![(config, whole)],
+            true => vec![(Config::new(2, 1, pair).old_copies(0), WHOLE), (config, long)],
         }
     });
     hold("pair", &worlds.collect::<Vec<_>>());

@@ -185,19 +185,27 @@ pub(crate) fn lasting(dump: &str) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Where a link that was made anew can't have the MAC it had; nor what the kernel makes of it.
+/// Where a link that was made anew can't have the MAC it had; nor what the kernel makes of it, nor a place among the lines by it.
 pub(crate) fn without_macs(dump: &str) -> String {
     let is_mac = |word: &str| word.matches(':').count() == 5;
     let bare = |line: &str| line.split(' ').filter(|word| !is_mac(word)).collect::<Vec<_>>().join(" ");
-    dump.lines().map(|line| format!("{}\n", bare(line))).collect()
+    let mut lines: Vec<String> = dump.lines().map(bare).collect();
+    lines.sort();
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// The same, or the test is over with what is gone and what is new.
 #[track_caller]
 pub(crate) fn assert_same(before: &str, after: &str, when: &str) {
+    let times = |text: &str, line: &str| text.lines().filter(|one| *one == line).count();
     let only = |these: &str, those: &str| -> Vec<String> {
-        these.lines().filter(|line| !those.lines().any(|l| l == *line)).map(str::to_owned).collect()
+        these.lines().filter(|line| times(these, line) > times(those, line)).map(str::to_owned).collect()
     };
-    let differ = || format!("gone: {:#?}\nnew: {:#?}", only(before, after), only(after, before));
+    let differ = || match (only(before, after), only(after, before)) {
+        (gone, new) if gone.is_empty() && new.is_empty() => {
+            format!("in another order:\n{before}---\n{after}")
+        }
+        (gone, new) => format!("gone: {gone:#?}\nnew: {new:#?}"),
+    };
     assert!(before == after, "{when}: not as it was:\n{}", differ());
 }

@@ -13,6 +13,7 @@ use super::print::{Print, Printed};
 use super::world::World;
 
 /// Where a search stops.
+#[derive(Clone, Copy)]
 pub struct Bounds {
     pub states: usize,
 }

@@ -38,6 +38,7 @@ fn it_is_installed_changed_and_deleted() {
         let folder = format!("deploy/overlays/{overlay}");
         done(&plane, &["apply", "--dry-run=server", "-k", &folder]);
     }
+    handlers_leave_berths_nodes(&plane);
     takes_the_monitored_overlay(&plane);
     it_has_a_share_of_its_own(&plane);
     assert!(!may(&plane, "berth-agent", &["patch", "nodeippools"]));
@@ -46,6 +47,36 @@ fn it_is_installed_changed_and_deleted() {
     assert!(may(&plane, "berth-agent", &["update", "leases/berth-controller", "-n", "berth-system"]));
     done(&plane, &["apply", "-k", "deploy/base"]);
     deleting_leaves_what_hosts_hold(&plane);
+}
+
+/// The command of docs/install.md, on a DaemonSet of that name: the handlers that kubernetes-nmstate has stay off the nodes that are
+/// Berth's, and off those that they were kept from before.
+fn handlers_leave_berths_nodes(plane: &ControlPlane) {
+    done(plane, &["create", "namespace", "nmstate"]);
+    let labels = json!({"component": "kubernetes-nmstate-handler"});
+    let pod = json!({"nodeSelector": {"kubernetes.io/os": "linux"}, "containers": [{"name": "nmstate-handler", "image": "none"}]});
+    let handler = json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "nmstate-handler", "namespace": "nmstate"},
+        "spec": {
+            "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    });
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("handler.json");
+    std::fs::write(&file, handler.to_string()).expect("written");
+    done(plane, &["create", "-f", &file.display().to_string()]);
+    let install = include_str!("../../../../docs/install.md");
+    let mut commands = install.lines().filter(|line| line.contains("handler-patch.yaml"));
+    let command = commands.next().expect("the document has it");
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    done(plane, &words);
+    let now = done(plane, &["-n", "nmstate", "get", "daemonset", "nmstate-handler", "-o", "json"]);
+    let now: serde_json::Value = serde_json::from_str(&now).expect("JSON");
+    let spec = &now["spec"]["template"]["spec"];
+    let terms = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
+    let not_ours = json!({"key": "nmstate.io/agent", "operator": "NotIn", "values": ["berth"]});
+    assert_eq!(*terms, json!([{"matchExpressions": [not_ours]}]));
+    assert_eq!(spec["nodeSelector"], pod["nodeSelector"]);
+    done(plane, &["delete", "namespace", "nmstate", "--wait=false"]);
 }
 
 /// The API server says of each answer which FlowSchema the request was counted under.

@@ -47,6 +47,44 @@ fn update(field: &Field, image: &str) {
     }
 }
 
+/// A pool of the update's own; and policies that bring a bridge about with an address of it on every node.
+const POOL: &str = "update";
+
+fn pool() -> String {
+    let spec = json!({"range": {"cidr": "10.10.40.0/24"}});
+    json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {"name": POOL}, "spec": spec})
+        .to_string()
+}
+
+fn asking(policy: &str) -> String {
+    let address = json!({"ip": "{{ capture.own.ip }}", "prefix-length": "{{ capture.own.prefix-length }}"});
+    let bridge = json!({
+        "name": format!("br-{policy}"), "type": "linux-bridge", "state": "up",
+        "ipv4": {"enabled": true, "dhcp": false, "address": [address]},
+    });
+    let spec = json!({
+        "capture": {"own": format!("ippool.{POOL}.allocate")}, "desiredState": {"interfaces": [bridge]},
+    });
+    json!({
+        "apiVersion": "nmstate.io/v1", "kind": "NodeNetworkConfigurationPolicy", "metadata": {"name": policy},
+        "spec": spec,
+    })
+    .to_string()
+}
+
+/// Every node has an address of its own by each of these policies, and the ledger has no other.
+fn each_its_own(field: &Field, policies: &[&str]) {
+    let ledger = field.cluster.get(&["nip", POOL])["status"]["allocations"].clone();
+    let ledger: BTreeSet<String> =
+        ledger.as_object().into_iter().flatten().map(|(ip, _)| ip.clone()).collect();
+    let on_nodes = policies.iter().flat_map(|policy| {
+        NODES.into_iter().flat_map(move |node| field.cluster.addresses(node, &format!("br-{policy}")))
+    });
+    let on_nodes: Vec<String> = on_nodes.map(|address| address.replace("/24", "")).collect();
+    assert_eq!(on_nodes.len(), policies.len() * NODES.len(), "{on_nodes:?}");
+    assert_eq!(on_nodes.into_iter().collect::<BTreeSet<_>>(), ledger);
+}
+
 /// When the last of the agents that run was made, as the API server has it: to the second.
 fn last_agent_made(field: &Field) -> String {
     let made = |pod: &Value| pod["metadata"]["creationTimestamp"].as_str().map(str::to_owned);
@@ -87,7 +125,7 @@ fn a_rolling_update_while_policies_are_applied_leaves_no_gap() {
 
     update(&field, &next);
     // A policy when one agent is another, and one when two are: for all nodes, so that old and new ones apply it.
-    let bridge = |name: &str, state: &str| json!({"name": name, "type": "linux-bridge", "state": state});
+    field.cluster.kubectl_with(&["apply", "-f", "-"], &pool());
     let policies = [(1, "update-1"), (2, "update-2")];
     for (count, policy) in policies {
         wait::until(&format!("{count} agents to be replaced"), || {
@@ -95,7 +133,7 @@ fn a_rolling_update_while_policies_are_applied_leaves_no_gap() {
             let new = run.iter().filter(|&image| *image == next).count();
             if new >= count { Ok(()) } else { Err(format!("{run:?}")) }
         });
-        field.apply_policy(policy, None, &bridge(&format!("br-{policy}"), "up"));
+        field.cluster.kubectl_with(&["apply", "-f", "-"], &asking(policy));
     }
     field.wait_rolled_out();
     for (component, old) in ["agent", "controller"].into_iter().zip(replaced) {
@@ -110,10 +148,8 @@ fn a_rolling_update_while_policies_are_applied_leaves_no_gap() {
     for (_, policy) in policies {
         available(policy);
         was_meanwhile(&field, policy, &last);
-        for node in NODES {
-            cluster_tests::run(field.cluster.on(node, "ip").args(["link", "show", &format!("br-{policy}")]));
-        }
     }
+    each_its_own(&field, &policies.map(|(_, policy)| policy));
 
     for pinger in pingers.into_iter().flatten() {
         let seen = pinger.seen();
@@ -125,10 +161,15 @@ fn a_rolling_update_while_policies_are_applied_leaves_no_gap() {
     assert_eq!(field.wait_configured(&NODES), before);
     for (_, policy) in policies {
         let link = format!("br-{policy}");
-        field.apply_policy(policy, None, &bridge(&link, "absent"));
+        let absent = json!({"name": link, "type": "linux-bridge", "state": "absent"});
+        // In place of the whole: what is asked for no more is given back.
+        field.cluster.kubectl(&["delete", "nncp", policy]);
+        field.apply_policy(policy, None, &absent);
         NODES.into_iter().for_each(|node| field.wait_no_link(node, &link));
         field.cluster.kubectl(&["delete", "nncp", policy]);
     }
+    // Gone at once: nobody holds anything of it.
+    field.cluster.kubectl(&["delete", "nip", POOL, "--timeout=60s"]);
 }
 
 #[test]
