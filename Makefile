@@ -71,7 +71,7 @@ bless: setup-tests ## Write every golden anew from what the code says now; read 
 MEASURED := target/measured/berth
 
 .PHONY: bench
-bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, controller, page, and (as root) kernel, agents, claims
+bench: setup-tests ## Measure, and print tables; BENCH=plan runs one of pool, render, plan, serve, api, controller, page, and (as root) kernel, agents, claims, fleet
 	@# Where 'make build' put it, the profile of measuring puts its own.
 	@[ -z "$(BERTH)" ] || install -D "$(BERTH)" $(MEASURED)
 	$(CARGO) bench $(LOCKED) -p berth-tests --bench tables -- $(BENCH)

@@ -6,7 +6,8 @@
 # The program is /NAME in the image, its entry point, and all that is in it. The tar is an OCI image layout, which
 # 'ctr images import', 'podman load' and 'kind load image-archive' take; the list that older 'docker load's want is in it
 # too. The same program gives the same bytes, whoever runs this and when: times are zero, owners root, files sorted.
-# Prints what a node has to fetch, and the digest by which it knows the image. COMPRESSION=1 is for those in a hurry;
+# Prints what a node has to fetch, and the digest by which it knows the image. Over 15 MB it is refused: every node fetches it, and
+# what makes it larger is to be seen when it comes in. COMPRESSION=1 is for those in a hurry, whatever size that is;
 # IMAGE_TARGET is what the program was built for, by Rust's name for it, where that is not this machine.
 #
 # A shell is enough for it: GNU tar, gzip and sha256sum are on every machine that can build the program.
@@ -53,6 +54,10 @@ diff_id=$(digest "$work/layer")
 # Without a name and a time in its header.
 gzip --no-name "-${COMPRESSION:-9}" <"$work/layer" >"$work/layer.gz"
 size=$(stat --format=%s "$work/layer.gz")
+megabytes=$((size / 1000000)).$((size / 100000 % 10))
+if [ -z "${COMPRESSION:-}" ] && [ "$size" -gt 15000000 ]; then
+    echo "image.sh: $image would be $megabytes MB compressed, more than the 15 that it may be" >&2 && exit 1
+fi
 layer=$(put "$work/layer.gz")
 
 printf '{"architecture":"%s","os":"linux","created":"1970-01-01T00:00:00Z","config":{"Entrypoint":["/%s"],"WorkingDir":"/"},"rootfs":{"type":"layers","diff_ids":["sha256:%s"]},"history":[{"created":"1970-01-01T00:00:00Z","created_by":"deploy/image.sh"}]}' \
@@ -78,4 +83,4 @@ printf '[{"Config":"%s","RepoTags":["%s"],"Layers":["%s"]}]' \
 chmod -R u=rwX,go=rX "$work/image"
 mkdir -p "$(dirname "$out")"
 plain_tar "$work/image" blobs index.json manifest.json oci-layout >"$out"
-printf '%s: %s, %s.%s MB compressed, sha256:%s\n' "$out" "$image" $((size / 1000000)) $((size / 100000 % 10)) "$manifest_digest"
+printf '%s: %s, %s MB compressed, sha256:%s\n' "$out" "$image" "$megabytes" "$manifest_digest"

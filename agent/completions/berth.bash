@@ -61,6 +61,24 @@ _berth() {
             berth,show)
                 cmd="berth__subcmd__show"
                 ;;
+            berth__subcmd__boot,help)
+                cmd="berth__subcmd__boot__subcmd__help"
+                ;;
+            berth__subcmd__boot,install)
+                cmd="berth__subcmd__boot__subcmd__install"
+                ;;
+            berth__subcmd__boot,remove)
+                cmd="berth__subcmd__boot__subcmd__remove"
+                ;;
+            berth__subcmd__boot__subcmd__help,help)
+                cmd="berth__subcmd__boot__subcmd__help__subcmd__help"
+                ;;
+            berth__subcmd__boot__subcmd__help,install)
+                cmd="berth__subcmd__boot__subcmd__help__subcmd__install"
+                ;;
+            berth__subcmd__boot__subcmd__help,remove)
+                cmd="berth__subcmd__boot__subcmd__help__subcmd__remove"
+                ;;
             berth__subcmd__help,agent)
                 cmd="berth__subcmd__help__subcmd__agent"
                 ;;
@@ -105,6 +123,12 @@ _berth() {
                 ;;
             berth__subcmd__help,show)
                 cmd="berth__subcmd__help__subcmd__show"
+                ;;
+            berth__subcmd__help__subcmd__boot,install)
+                cmd="berth__subcmd__help__subcmd__boot__subcmd__install"
+                ;;
+            berth__subcmd__help__subcmd__boot,remove)
+                cmd="berth__subcmd__help__subcmd__boot__subcmd__remove"
                 ;;
             berth__subcmd__help__subcmd__node,ls)
                 cmd="berth__subcmd__help__subcmd__node__subcmd__ls"
@@ -476,7 +500,7 @@ _berth() {
             return 0
             ;;
         berth__subcmd__boot)
-            opts="-h -V --state-dir --checkpoint-dir --netns --wait --wire-probe --node-lock --print-unit --help --version"
+            opts="-h -V --state-dir --checkpoint-dir --netns --wait --wire-probe --node-lock --help --version install remove help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -503,6 +527,106 @@ _berth() {
                     return 0
                     ;;
                 --node-lock)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__boot__subcmd__help)
+            opts="install remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__boot__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__boot__subcmd__help__subcmd__install)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__boot__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__boot__subcmd__install)
+            opts="-h -V --host-root --state-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --host-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__boot__subcmd__remove)
+            opts="-h -V --host-root --state-dir --help --version"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --host-root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --state-dir)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -596,7 +720,7 @@ _berth() {
             return 0
             ;;
         berth__subcmd__demo)
-            opts="-h -V --help --version"
+            opts="-h -V --stay --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -652,8 +776,36 @@ _berth() {
             return 0
             ;;
         berth__subcmd__help__subcmd__boot)
-            opts=""
+            opts="install remove"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__help__subcmd__boot__subcmd__install)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        berth__subcmd__help__subcmd__boot__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi

@@ -331,15 +331,29 @@ complete -c berth -n "__fish_berth_using_subcommand agent" -l log-format -d 'For
 json\t'A JSON object a line: time, level, message'"
 complete -c berth -n "__fish_berth_using_subcommand agent" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c berth -n "__fish_berth_using_subcommand agent" -s V -l version -d 'Print version'
-complete -c berth -n "__fish_berth_using_subcommand boot" -l state-dir -d 'Where the agent keeps its journal' -r -F
-complete -c berth -n "__fish_berth_using_subcommand boot" -l checkpoint-dir -d 'Where the checkpoint is kept while a change is under way' -r -F
-complete -c berth -n "__fish_berth_using_subcommand boot" -l netns -d 'Work on this network namespace: a name of \'ip netns\', or a path' -r
-complete -c berth -n "__fish_berth_using_subcommand boot" -l wait -d 'How many seconds cards that are not there yet are waited for' -r
-complete -c berth -n "__fish_berth_using_subcommand boot" -l wire-probe -d 'How long the wire is asked whether somebody else has an address, before it is used: 100ms, say, at most 10s; or off' -r
-complete -c berth -n "__fish_berth_using_subcommand boot" -l node-lock -d 'kubernetes-nmstate\'s lock, held meanwhile; \'none\' for no lock' -r -F
-complete -c berth -n "__fish_berth_using_subcommand boot" -l print-unit -d 'Print the systemd unit that runs this program at boot, and do nothing'
-complete -c berth -n "__fish_berth_using_subcommand boot" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c berth -n "__fish_berth_using_subcommand boot" -s V -l version -d 'Print version'
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -l state-dir -d 'Where the agent keeps its journal' -r -F
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -l checkpoint-dir -d 'Where the checkpoint is kept while a change is under way' -r -F
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -l netns -d 'Work on this network namespace: a name of \'ip netns\', or a path' -r
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -l wait -d 'How many seconds cards that are not there yet are waited for' -r
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -l wire-probe -d 'How long the wire is asked whether somebody else has an address, before it is used: 100ms, say, at most 10s; or off' -r
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -l node-lock -d 'kubernetes-nmstate\'s lock, held meanwhile; \'none\' for no lock' -r -F
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -s V -l version -d 'Print version'
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -f -a "install" -d 'Have this host run \'berth boot\' at every boot, before its kubelet starts'
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -f -a "remove" -d 'Take off this host what \'berth boot install\' put there'
+complete -c berth -n "__fish_berth_using_subcommand boot; and not __fish_seen_subcommand_from install remove help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from install" -l host-root -d 'In a container: where the host\'s /etc is mounted, as DIR/etc' -r -F
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from install" -l state-dir -d 'In a container: where the host\'s /var/lib/berth is mounted' -r -F
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from install" -s V -l version -d 'Print version'
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from remove" -l host-root -d 'In a container: where the host\'s /etc is mounted, as DIR/etc' -r -F
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from remove" -l state-dir -d 'In a container: where the host\'s /var/lib/berth is mounted' -r -F
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help'
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from remove" -s V -l version -d 'Print version'
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from help" -f -a "install" -d 'Have this host run \'berth boot\' at every boot, before its kubelet starts'
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Take off this host what \'berth boot install\' put there'
+complete -c berth -n "__fish_berth_using_subcommand boot; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c berth -n "__fish_berth_using_subcommand demo" -l stay -d 'Leave hosts, API and controller up to try things on, until Ctrl-C'
 complete -c berth -n "__fish_berth_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c berth -n "__fish_berth_using_subcommand demo" -s V -l version -d 'Print version'
 complete -c berth -n "__fish_berth_using_subcommand completions" -s h -l help -d 'Print help'
@@ -374,3 +388,5 @@ complete -c berth -n "__fish_berth_using_subcommand help; and __fish_seen_subcom
 complete -c berth -n "__fish_berth_using_subcommand help; and __fish_seen_subcommand_from serve" -f -a "pki" -d 'Make a CA, and certificates for the server, administrators, controllers and hosts'
 complete -c berth -n "__fish_berth_using_subcommand help; and __fish_seen_subcommand_from serve" -f -a "backup" -d 'Copy everything to a file, while the server runs'
 complete -c berth -n "__fish_berth_using_subcommand help; and __fish_seen_subcommand_from serve" -f -a "restore" -d 'Replace a store by a backup, while its server doesn\'t run'
+complete -c berth -n "__fish_berth_using_subcommand help; and __fish_seen_subcommand_from boot" -f -a "install" -d 'Have this host run \'berth boot\' at every boot, before its kubelet starts'
+complete -c berth -n "__fish_berth_using_subcommand help; and __fish_seen_subcommand_from boot" -f -a "remove" -d 'Take off this host what \'berth boot install\' put there'

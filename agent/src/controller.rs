@@ -53,6 +53,8 @@ use shown::NodeNetworkStateShown;
 
 /// How long to wait where others wrote first, or what is known is not current.
 const AGAIN: Duration = Duration::from_millis(500);
+/// How long an address is kept from others where there is no pool that says otherwise.
+const QUARANTINE: Time = 300;
 
 /// What a controller is told besides what the API says.
 #[derive(Clone, Debug)]
@@ -105,6 +107,8 @@ struct Lead {
     idle: Mutex<BTreeMap<(PoolName, String), Time>>,
     /// Pools of the configuration, in the version that was last compared with it.
     ensured: Mutex<BTreeMap<String, i64>>,
+    /// Addresses that somebody else has, as far as that was told.
+    collided: Mutex<BTreeMap<PoolName, BTreeSet<IpAddr>>>,
     /// When it was last said of a pool what is held outside of it.
     reminded: Mutex<BTreeMap<PoolName, (Vec<IpAddr>, Instant)>>,
     /// Which spec of each pool was compared with what hosts show.
@@ -182,6 +186,7 @@ impl Lead {
             failed: Mutex::default(),
             idle: Mutex::default(),
             ensured: Mutex::default(),
+            collided: Mutex::default(),
             reminded: Mutex::default(),
             noticed: Mutex::default(),
             written: Mutex::default(),

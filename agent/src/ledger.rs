@@ -13,10 +13,10 @@ use std::net::IpAddr;
 
 use crds::pool::Allocation;
 use crds::schema::{self, place};
-use crds::{Kind, NodeIPPool, NodeIPPoolStatus, Violation};
+use crds::{Kind, NodeIPPool, NodeIPPoolStatus, NodeIPSlice, Violation};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use policy::claim::{Entry, EntryState, Ledger};
-use policy::pool::Pool;
+use policy::pool::{LEDGER_ENCODING, MADE_WITH, Pool};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use thiserror::Error;
@@ -97,6 +97,18 @@ pub(crate) fn read(pool: &Pool, manifest: &Value) -> Result<FileLedger, RecordEr
 /// Reads what the ledger of a `NodeIPSlice` of `pool` holds.
 pub(crate) fn read_slice(pool: &Pool, manifest: &Value) -> Result<FileLedger, RecordErrors> {
     let mut manifest = manifest.clone();
+    let is_written = manifest.pointer("/status/rebuiltFor").is_some_and(|uid| !uid.is_null());
+    let first = manifest.pointer("/spec/first").filter(|_| !is_written);
+    if first.is_some()
+        && let Ok(slice) = serde_json::from_value::<NodeIPSlice>(manifest.clone())
+        && let Ok(ledger) = serde_json::to_value(slice.ledger())
+    {
+        manifest["status"] = ledger;
+    }
+    // Which is what this says.
+    if let Some(annotations) = manifest.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.retain(|name, value| name != LEDGER_ENCODING || value != MADE_WITH);
+    }
     if let Some(status) = manifest.get_mut("status").and_then(Value::as_object_mut) {
         status.retain(|field, _| field == "allocations");
     }

@@ -431,7 +431,8 @@ impl Agent {
                     match self.alone().await? {
                         alone::Did::Something => self.telling.did(),
                         alone::Did::Nothing { again } => {
-                            return Ok([waits, again].into_iter().flatten().min());
+                            let aside = self.free_aside().await?;
+                            return Ok([waits, again, aside].into_iter().flatten().min());
                         }
                     }
                 }

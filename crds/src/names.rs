@@ -52,6 +52,11 @@ pub mod pool {
         [UNSYNCRONIZED, RECONCILING, OVERLAPPING, COLLISION, EXHAUSTED, RECONCILED];
 
     pub const MESSAGE_RECONCILED: &str = "The pool is up to date";
+    /// The same, beyond [`LEDGER_GOOD_FOR`].
+    pub const MESSAGE_LARGE: &str = "The pool is up to date. It has more than 2000 addresses in one ledger, which each \
+                                     write writes whole: for more, make pools that are cut into slices (perNodeHostBits)";
+    /// So many entries a ledger is good for: a write of one costs the API server a third of a second by then.
+    pub const LEDGER_GOOD_FOR: usize = 2_000;
     pub const MESSAGE_RECONCILING: &str = "The pool is being updated";
     pub const MESSAGE_EXHAUSTED: &str =
         "The IP pool has been depleted, manual intervention needed to modify NodeIPPool.";
@@ -208,7 +213,8 @@ pub mod annotation {
     pub const RESTORED: &str = "restored from a backup";
     /// On a pool: version of the ledger's schema. An unknown value stops the pool.
     pub const SCHEMA_VERSION: &str = "nmstate.io/schema-version";
-    /// On a pool: how the ledger is written down. An unknown value stops the pool.
+    /// On a pool, or on a slice that is made with an address: how the ledger is written down. An unknown value stops the pool;
+    /// a slice that can't be read is left alone.
     pub const LEDGER_ENCODING: &str = "nmstate.io/ledger-encoding";
     /// On a pool: it is cut into slices, which agents claim and serve themselves. Written by the controller before it gives
     /// anything, so that an agent need not read the pool to know.

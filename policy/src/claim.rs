@@ -33,6 +33,7 @@ pub use host::{
 };
 pub use ledger::{
     Entry, EntryKind, EntryState, Guard, Hold, Ledger, Quarantine, QuarantineReason, SEQUENCE_LEAP,
+    is_believable,
 };
 pub use names::{
     CaptureName, EnactmentUid, NodeName, NodeUid, PolicyName, PoolName, PoolUid, RequestId, Stamp,

@@ -59,7 +59,9 @@ pub use bitmap::{Bitmap, BitmapError};
 pub use change::change;
 pub use choose::{Choice, Given, Holder, Kind, NoAddress, NodeView, PoolView, Want, choose};
 pub use count::{Counts, RangeCounts};
-pub use encoding::{LEDGER_ENCODING, SCHEMA_VERSION, UnknownEncoding, check_encoding, hints};
+pub use encoding::{
+    LEDGER_ENCODING, MADE_WITH, SCHEMA_VERSION, UnknownEncoding, check_encoding, check_slice_encoding, hints,
+};
 pub use error::{PoolError, PoolErrors, PoolWarning, Problem, Remark};
 pub use explain::{Status, Why};
 pub use family::Family;

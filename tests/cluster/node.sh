@@ -17,7 +17,7 @@ export PATH=$RUNTIME:$PATH
 
 # Of the machine's /etc only what programs need to know users and find libraries.
 first_boot() {
-    mkdir -p "$disk"/{etc,var/lib,var/log,var/tmp,local/bin,cni}
+    mkdir -p "$disk"/{etc/systemd/system,var/lib,var/log,var/tmp,local/bin,cni}
     ln -s /run "$disk/var/run"
     cp /etc/{passwd,group,nsswitch.conf,ld.so.cache} "$disk/etc"
     echo "$name" >"$disk/etc/hostname"

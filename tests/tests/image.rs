@@ -1,6 +1,7 @@
 //! `deploy/image.sh`: the image of one program, the same bytes each time, as an OCI image layout has to be.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -38,7 +39,7 @@ fn writing(folder: &Path, mode: u32, umask: &str) -> Command {
     let line = format!("umask {umask}; exec \"$0\" \"$@\"");
     let mut command = Command::new("bash");
     command.args(["-c", &line]).arg(script).arg(program).arg(IMAGE).arg(folder.join("image.tar"));
-    command.env_remove("IMAGE_TARGET");
+    command.env_remove("IMAGE_TARGET").env_remove("COMPRESSION");
     command
 }
 
@@ -105,6 +106,22 @@ fn it_is_an_oci_layout_of_one_program() {
     for path in [&docker[0]["Config"], &docker[0]["Layers"][0]] {
         assert!(folder.join(path.as_str().expect("a path")).exists(), "{path}");
     }
+}
+
+/// Noise doesn't get smaller. Nothing is written; and whoever is in a hurry has it all the same.
+#[test]
+fn one_that_is_too_large_is_refused_and_its_size_is_said() {
+    let folder = folder("large");
+    let mut command = writing(&folder, 0o755, "022");
+    let noise = File::open("/dev/urandom").expect("noise");
+    let mut program = File::create(folder.join("berth")).expect("a program");
+    io::copy(&mut noise.take(15_100_000), &mut program).expect("written");
+    let output = command.output().expect("it runs");
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    let said = format!("image.sh: {IMAGE} would be 15.1 MB compressed, more than the 15 that it may be\n");
+    assert_eq!((output.status.code(), wrong.as_ref()), (Some(1), said.as_str()));
+    assert!(!folder.join("image.tar").exists());
+    assert!(self::said(command.env("COMPRESSION", "1")).contains(", 15.1 MB compressed, "));
 }
 
 /// Of what the program was built for, not of the machine that it was built on.

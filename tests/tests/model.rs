@@ -350,12 +350,18 @@ mod slices {
         hold(&[Config { states: 20_000, ..Config::new(2, 1, &[Fault::PoolRecreated, Fault::Unselected]) }]);
     }
 
+    /// R41: one host, and strangers have all of a slice: another slice is taken, and nothing is left of the first.
+    #[test]
+    fn a_slice_of_strangers_is_given_back() {
+        hold(&[Config { states: 20_000, ..Config::new(1, 2, &[Fault::WireTaken; 2]) }]);
+    }
+
     /// A checker that finds nothing proves little: each breach, where a fault that breaks nothing by itself shows it soonest, and
     /// whether a host held an address before the pool was sliced.
     const SHOWN: [(Breach, Fault, bool); 6] = [
         (Breach::NoLock, Fault::PoolRecreated, true),
         (Breach::PoolUnread, Fault::StoreRestored, false),
-        (Breach::Unproven, Fault::SliceForced, true),
+        (Breach::Unproven, Fault::StoreRestored, false),
         (Breach::NoQuarantine, Fault::NodeDeleted, true),
         (Breach::Unconfirmed, Fault::SliceDeleted, false),
         (Breach::AllCovered, Fault::PoolRecreated, true),

@@ -12,6 +12,8 @@ use hyper::http::{Method, Request};
 use kube::Client;
 use kube::client::Body;
 
+use crate::ground::Ground;
+
 /// Requests so far.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spent {
@@ -34,6 +36,20 @@ impl Spent {
         let per = |count: u64| count as f64 / claims as f64;
         let each = self.by_kind.iter().filter(|(_, count)| per(**count) >= 0.05);
         each.map(|(kind, count)| format!("{kind} {:.1}", per(*count))).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What went to and fro, for each of so many hosts.
+    pub(crate) fn each(&self, hosts: usize) -> String {
+        let per = |number: u64| number as f64 / hosts as f64;
+        let kib = |bytes: u64| per(bytes) / 1024.0;
+        format!(
+            "{:.1} writes of {:.1} KiB, {:.1} reads answered with {:.1} KiB, {:.1} KiB watched",
+            per(self.writes),
+            kib(self.bytes),
+            per(self.reads),
+            kib(self.answered),
+            kib(self.watched),
+        )
     }
 
     pub(crate) fn troubles(&self) -> String {
@@ -110,18 +126,22 @@ fn kind(request: &Request<Body>) -> String {
     )
 }
 
-/// The API server's process.
-pub(crate) struct Server(Client);
+/// The API server's process; none, where it is this one.
+pub(crate) struct Server(Option<Client>);
 
 impl Server {
-    pub(crate) fn new(client: Client) -> Self {
-        Self(client)
+    pub(crate) fn of(ground: Ground) -> Self {
+        match ground {
+            Ground::Real(cluster) => Self(Some(cluster.client())),
+            Ground::Embedded(_) => Self(None),
+        }
     }
 
     /// By its own word: a client that is sent away tries again, and tells nobody.
     pub(crate) async fn used(&self) -> Result<Used> {
+        let Some(client) = &self.0 else { return Ok(Used::default()) };
         let request = Request::get("/metrics").body(Vec::new())?;
-        let text = self.0.request_text(request).await?;
+        let text = client.request_text(request).await?;
         let seconds = text.lines().find_map(|line| line.strip_prefix("process_cpu_seconds_total "));
         let cpu = Duration::from_secs_f64(seconds.context("no such metric")?.parse()?);
         let answers = |code: &str| {
@@ -136,6 +156,7 @@ impl Server {
 }
 
 /// What the API server has used so far, and how often it could not answer.
+#[derive(Default)]
 pub(crate) struct Used {
     pub(crate) cpu: Duration,
     /// 429s.

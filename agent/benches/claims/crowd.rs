@@ -11,16 +11,17 @@ use agent::node::{Agent, Settings};
 use agent::probe::Probes;
 use agent::wire::Timing;
 use anyhow::{Context, Result, ensure};
-use api_tests::cluster::{AGENT, Cluster, NAMESPACE};
+use api_tests::cluster::NAMESPACE;
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
+use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::count::Counted;
-use crate::progress;
+use crate::ground::Ground;
+use crate::{lone, progress};
 
 const POLICY: &str = "crowd";
 /// Nothing here takes so long; who waits so long waits for ever.
@@ -48,11 +49,13 @@ impl Pools {
         Self { many, bits: Some(bits) }
     }
 
-    fn names(self) -> impl Iterator<Item = (String, usize)> {
+    /// Their names, and a network of its own for every one: pools that overlap give nothing. A sliced one has room for
+    /// sixteen thousand blocks of sixteen, as long as there is one of its kind.
+    fn all(self) -> impl Iterator<Item = (String, String)> {
         (0..self.many).map(move |number| match self.bits {
-            None => (format!("pool-{number}"), number),
-            // A network of its own for every one: pools that overlap give nothing.
-            Some(bits) => (format!("cut-{bits}-{number}"), 110 + 20 * usize::from(bits) + number),
+            None => (format!("pool-{number}"), format!("10.{number}.0.0/16")),
+            Some(bits) if self.many == 1 => (format!("cut-{bits}"), format!("100.{}.0.0/14", 64 + 4 * bits)),
+            Some(bits) => (format!("cut-{bits}-{number}"), format!("10.{}.0.0/16", 110 + number)),
         })
     }
 }
@@ -61,7 +64,7 @@ impl Pools {
 pub(crate) type Grants = Vec<Duration>;
 
 pub(crate) struct Crowd {
-    cluster: &'static Cluster,
+    ground: Ground,
     counted: Counted,
     folder: PathBuf,
     hosts: Vec<Host>,
@@ -69,6 +72,8 @@ pub(crate) struct Crowd {
 }
 
 struct Host {
+    node: String,
+    client: Client,
     netns: String,
     stop: Box<dyn Fn() + Send>,
 }
@@ -88,32 +93,32 @@ impl Drop for Crowd {
 }
 
 impl Crowd {
-    pub(crate) fn new(cluster: &'static Cluster, counted: Counted) -> Self {
+    pub(crate) fn new(ground: Ground, counted: Counted) -> Self {
         // Each host has a disk of its own; here a thousand journals would wait for etcd's.
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let folder = parent.join(format!("berth-claims-{}", std::process::id()));
-        Self { cluster, counted, folder, hosts: Vec::new(), controller: None }
+        Self { ground, counted, folder, hosts: Vec::new(), controller: None }
     }
 
     fn pools(&self) -> Api<NodeIPPool> {
-        Api::all(self.cluster.client())
+        Api::all(self.ground.client())
     }
 
     fn policies(&self) -> Api<NodeNetworkConfigurationPolicy> {
-        Api::all(self.cluster.client())
+        Api::all(self.ground.client())
     }
 
     fn enactments(&self) -> Api<NodeNetworkConfigurationEnactment> {
-        Api::all(self.cluster.client())
+        Api::all(self.ground.client())
     }
 
     /// So many hosts, with agents that have nothing to do.
     pub(crate) async fn grow(&mut self, many: usize) -> Result<()> {
         let begun = Instant::now();
-        let (cluster, counted, folder) = (self.cluster, &self.counted, &self.folder);
+        let (ground, counted, folder) = (self.ground, &self.counted, &self.folder);
         let mut hosts = stream::iter(self.hosts.len()..many)
-            .map(|number| host(cluster, counted, folder, number))
+            .map(|number| host(ground, counted, folder, number))
             .buffer_unordered(AT_ONCE);
         while let Some(host) = hosts.try_next().await? {
             self.hosts.push(host);
@@ -122,7 +127,7 @@ impl Crowd {
             }
         }
         drop(hosts);
-        let states: Api<NodeNetworkState> = Api::all(self.cluster.client());
+        let states: Api<NodeNetworkState> = Api::all(self.ground.client());
         until("at work", || async {
             Ok(states.list_metadata(&ListParams::default()).await?.items.len() == many)
         })
@@ -133,8 +138,7 @@ impl Crowd {
 
     /// From now on a controller serves them.
     pub(crate) async fn lead(&mut self) {
-        let token = self.cluster.controller_token().await;
-        let client = self.counted.client(self.cluster.client_of(&token));
+        let client = self.counted.client(self.ground.controller().await);
         let election = Election::new(&client, NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY);
         let led = async move {
             election.lead(|| controller::lead(client.clone(), controller::Settings::default())).await;
@@ -148,19 +152,14 @@ impl Crowd {
             controller.abort();
             let _ = controller.await;
         }
-        Election::release(&self.cluster.client(), NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY).await;
+        Election::release(&self.ground.client(), NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY).await;
         tokio::time::sleep(LEASE_READ).await;
     }
 
     /// All ask for an address of each of so many pools, and have one of their own. Over when each says that it is Available,
     /// so that all it takes is counted.
     pub(crate) async fn ask(&self, pools: Pools) -> Result<Grants> {
-        for (name, number) in pools.names() {
-            if self.pools().get_opt(&name).await?.is_none() {
-                make_pool(&self.pools(), &name, number, pools.bits).await?;
-            }
-        }
-        self.prove(pools).await?;
+        self.make(pools).await?;
         self.counted.take();
         let mut seen = Box::pin(self.enactments().watch(&WatchParams::default().timeout(290), "0").await?);
         let begun = Instant::now();
@@ -203,10 +202,29 @@ impl Crowd {
         Ok(given.into_values().collect())
     }
 
+    /// Each takes a slice, and nothing else.
+    pub(crate) async fn cut(&self, pools: Pools) -> Result<Grants> {
+        self.make(pools).await?;
+        self.counted.take();
+        let (name, _) = pools.all().next().context("a pool")?;
+        let hosts = self.hosts.iter().map(|host| (host.node.clone(), host.client.clone()));
+        lone::slices(&self.ground.client(), &name, hosts).await
+    }
+
+    /// These pools, ready to give.
+    async fn make(&self, pools: Pools) -> Result<()> {
+        for (name, cidr) in pools.all() {
+            if self.pools().get_opt(&name).await?.is_none() {
+                make_pool(&self.pools(), &name, &cidr, pools.bits).await?;
+            }
+        }
+        self.prove(pools).await
+    }
+
     /// A pool that nobody has proven gives nothing: that takes a controller.
     async fn prove(&self, pools: Pools) -> Result<()> {
         let api = self.pools();
-        let names: BTreeSet<String> = pools.names().map(|(name, _)| name).collect();
+        let names: BTreeSet<String> = pools.all().map(|(name, _)| name).collect();
         until("proven", || async {
             let all = api.list(&ListParams::default()).await?;
             let proven = all.iter().filter(|pool| {
@@ -247,20 +265,19 @@ impl Crowd {
 }
 
 /// A host: a namespace with nothing in it, a Node, an agent.
-async fn host(cluster: &Cluster, counted: &Counted, folder: &std::path::Path, number: usize) -> Result<Host> {
+async fn host(ground: Ground, counted: &Counted, folder: &std::path::Path, number: usize) -> Result<Host> {
     let node = format!("n{number:04}");
     let netns = format!("berth-claims-{}-{number}", std::process::id());
     let mut add = Command::new("ip");
     add.args(["netns", "add", &netns]);
     let made = tokio::task::spawn_blocking(move || add.status()).await??;
     ensure!(made.success(), "ip netns add {netns}: {made}");
-    cluster.node(&node).await;
-    let client = counted.client(cluster.client_of(&cluster.agent_token(AGENT, &node).await));
+    let client = counted.client(ground.host(&node).await?);
     let state_dir = folder.join(&node);
     std::fs::create_dir_all(&state_dir)?;
     let settings = Settings {
         exclude: Vec::new(),
-        node,
+        node: node.clone(),
         namespace: netns.parse()?,
         checkpoint_dir: state_dir.clone(),
         host_root: "/".into(),
@@ -270,30 +287,26 @@ async fn host(cluster: &Cluster, counted: &Counted, folder: &std::path::Path, nu
         probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
         wire_probe: Timing::default(),
     };
-    let mut agent = Agent::open(client, settings)?;
+    let mut agent = Agent::open(client.clone(), settings)?;
     let stop = Box::new(agent.stop());
     tokio::spawn(async move { agent.run().await.expect("it works") });
-    Ok(Host { netns, stop })
+    Ok(Host { node, client, netns, stop })
 }
 
 /// An address of each pool, and nothing to do with it.
 fn policy(pools: Pools) -> Result<NodeNetworkConfigurationPolicy> {
     let capture: BTreeMap<String, String> = pools
-        .names()
-        .map(|(name, number)| (format!("a{number}"), format!("ippool.{name}.allocate")))
+        .all()
+        .enumerate()
+        .map(|(number, (name, _))| (format!("a{number}"), format!("ippool.{name}.allocate")))
         .collect();
     let spec = json!({"capture": capture, "maxUnavailable": "100%", "desiredState": {}});
     Ok(serde_json::from_value(json!({"metadata": {"name": POLICY}, "spec": spec}))?)
 }
 
 /// Room for thousands.
-pub(crate) async fn make_pool(
-    api: &Api<NodeIPPool>,
-    name: &str,
-    number: usize,
-    bits: Option<u8>,
-) -> Result<()> {
-    let mut range = json!({"cidr": format!("10.{number}.0.0/16")});
+pub(crate) async fn make_pool(api: &Api<NodeIPPool>, name: &str, cidr: &str, bits: Option<u8>) -> Result<()> {
+    let mut range = json!({"cidr": cidr});
     if let Some(bits) = bits {
         range["perNodeHostBits"] = json!(bits);
     }

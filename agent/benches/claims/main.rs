@@ -7,7 +7,11 @@
 //! Beside that, in the same run and on the same server: (c) the naive way, where everybody reads the pool, takes the first
 //! free address and writes it back until that is taken; (d) the same by one client, one claim after the other; (e) so many
 //! small objects created at once, which is the least that an API server can be asked for. (f) The pool is cut into slices, and every
-//! host takes its own: a block of sixteen addresses, or an object per address.
+//! host takes its own: a block of sixteen addresses, or an object per address. (g) The same as far as the ledger: each host has asked
+//! and makes its slice, which holds the address from then on; what is left out is that its enactment comes to be and says so.
+//!
+//! `make bench BENCH=fleet`: five thousand such agents on the embedded API, in memory, which is for the bytes and not for the times: what
+//! each host reads, writes and watches when it starts, when it claims, and at rest.
 //!
 //! Times are from the creation of the policy until a watch shows the address in the enactment; requests and the API server's
 //! CPU are counted until every host is through. Nothing fails on a slow machine; an address that two have, a claim that is
@@ -15,10 +19,13 @@
 
 mod count;
 mod crowd;
+mod ground;
+mod lone;
 mod plain;
 
 use std::time::{Duration, Instant};
 
+use agent::embedded;
 use agent::telemetry::{self, Form, Level};
 use anyhow::{Result, ensure};
 use api_tests::cluster::Cluster;
@@ -26,32 +33,47 @@ use api_tests::control_plane::{Disk, Options};
 
 use count::{Counted, Server, Spent};
 use crowd::{Crowd, Grants, Pools};
+use ground::Ground;
 
 /// Few enough for the naive way, and as many as a large cluster has.
 const CROWDS: [usize; 2] = [256, 1_000];
 const MOST_NAIVE: usize = 256;
 const POOLS: usize = 10;
-const ROWS: &str = "abcdf";
+const ROWS: &str = "abcdfg";
 /// Bits of a slice of a /28.
 const SLICE: u8 = 4;
+/// Nodes of a fleet, and how long it is watched at rest.
+const FLEET: usize = 5_000;
+const AT_REST: Duration = Duration::from_secs(60);
 /// So many times as long as the controller took, the naive way is given.
 const NAIVE: f64 = 30.0;
 
 fn main() -> Result<()> {
     // Cargo adds `--bench`; a name that isn't this table's is for another program.
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    if args.first().is_some_and(|arg| arg != "claims") {
+    let is_asked = |table: &str| args.first().is_none_or(|arg| arg == table);
+    if !is_asked("claims") && !is_asked("fleet") {
         return Ok(());
     }
-    ensure!(nix::unistd::geteuid().is_root(), "the table 'claims' needs root");
+    ensure!(nix::unistd::geteuid().is_root(), "the tables 'claims' and 'fleet' need root");
     telemetry::set(Level::Error, Form::Human);
+    if is_asked("fleet") {
+        let many = args.get(1).map(|number| number.parse()).transpose()?.unwrap_or(FLEET);
+        let runtime = runtime()?;
+        runtime.block_on(fleet(many))?;
+        // Thousands of agents have nobody to say goodbye to.
+        runtime.shutdown_background();
+    }
+    if !is_asked("claims") {
+        return Ok(());
+    }
     let crowds = match args.get(1) {
         Some(number) => vec![number.parse()?],
         None => CROWDS.to_vec(),
     };
     let cluster = Cluster::start(&Options { disk: Disk::Durable, ..Options::default() });
     let cluster: &'static Cluster = Box::leak(Box::new(cluster));
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = runtime()?;
     let rows = args.get(2).map_or(ROWS, String::as_str);
     let measured = runtime.block_on(measure(cluster, &crowds, rows));
     drop(runtime);
@@ -59,10 +81,39 @@ fn main() -> Result<()> {
     measured
 }
 
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+}
+
+/// What each of so many hosts reads, writes and watches.
+async fn fleet(many: usize) -> Result<()> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    let ground = Ground::Embedded(Box::leak(Box::new(embedded::Api::in_memory())));
+    let counted = Counted::default();
+    let mut crowd = Crowd::new(ground, counted.clone());
+    crowd.grow(many).await?;
+    println!("{many} hosts, each: when it starts: {}", counted.take().each(many));
+    crowd.lead().await;
+    for bits in [SLICE, 0] {
+        let grants = crowd.ask(Pools::sliced(1, bits)).await?;
+        let spent = counted.take();
+        println!("  a slice /{} and an address: {}", 32 - bits, spent.each(grants.len()));
+        println!("    {}", spent.kinds(grants.len()));
+        tokio::time::sleep(AT_REST).await;
+        println!("  at rest, {} s: {}", AT_REST.as_secs(), counted.take().each(many));
+        crowd.let_go().await?;
+        println!("  let go: {}", counted.take().each(many));
+    }
+    Ok(())
+}
+
 async fn measure(cluster: &'static Cluster, crowds: &[usize], rows: &str) -> Result<()> {
     let counted = Counted::default();
-    let server = Server::new(cluster.client());
-    let mut crowd = Crowd::new(cluster, counted.clone());
+    let ground = Ground::Real(cluster);
+    let server = Server::of(ground);
+    let mut crowd = Crowd::new(ground, counted.clone());
     println!("{}", head());
     for &many in crowds {
         let limit = Measured::of(&server, &counted, || plain::creates(cluster, &counted, many)).await?;
@@ -84,6 +135,12 @@ async fn measure(cluster: &'static Cluster, crowds: &[usize], rows: &str) -> Res
         }
         if rows.contains('f') {
             slices(&server, &counted, &crowd, many, &limit).await?;
+        }
+        if rows.contains('g') {
+            for bits in [SLICE, 0] {
+                let lone = Measured::of(&server, &counted, || crowd.cut(Pools::sliced(1, bits))).await?;
+                lone.print(many, &format!("g: a slice /{} and no more", 32 - bits), Some(&limit));
+            }
         }
         crowd.unled().await;
         if rows.contains('b') {

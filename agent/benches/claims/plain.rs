@@ -109,7 +109,7 @@ const NAME: &str = "plain";
 
 async fn fresh_pool(cluster: &Cluster, counted: &Counted) -> Result<Api<NodeIPPool>> {
     let api: Api<NodeIPPool> = Api::all(counted.client(cluster.client()));
-    make_pool(&api, NAME, 99, None).await?;
+    make_pool(&api, NAME, "10.99.0.0/16", None).await?;
     Ok(api)
 }
 

@@ -76,7 +76,9 @@ pub(crate) async fn write(
     object: &NodeIPSlice,
     next: &Ledger,
 ) -> Result<Written, kube::Error> {
-    let mut status = match records::pool::slice_status(next) {
+    // An agent may have written any number into its own slice, which has to end all the same.
+    let next = Ledger { sequence: next.sequence.min(i64::MAX.unsigned_abs()), ..next.clone() };
+    let mut status = match records::pool::slice_status(&next) {
         Ok(status) => status,
         Err(why) => return Ok(Written::Refused(why.to_string())),
     };

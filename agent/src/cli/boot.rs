@@ -1,9 +1,11 @@
 //! `berth boot`: put back what this host's journal says, once, and end.
 
-use std::path::{Path, PathBuf};
+mod unit;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context;
+use clap::Subcommand;
 use thiserror::Error;
 
 use super::{agent, client, live};
@@ -21,8 +23,22 @@ use crate::wire::Timing;
 ///
 /// Needs CAP_NET_ADMIN, and CAP_NET_RAW for probes.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
+    #[command(subcommand)]
+    tool: Option<Tool>,
+    #[command(flatten)]
+    boot: Boot,
+}
+
+#[derive(Debug, Subcommand)]
+enum Tool {
+    Install(unit::InstallArgs),
+    Remove(unit::RemoveArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct Boot {
     /// Where the agent keeps its journal
     #[arg(long, value_name = "DIR", env = "BERTH_STATE_DIR", default_value = "/var/lib/berth")]
     state_dir: PathBuf,
@@ -42,19 +58,13 @@ pub(super) struct Args {
     /// kubernetes-nmstate's lock, held meanwhile; 'none' for no lock
     #[arg(long, value_name = "FILE", env = "NMSTATE_INSTANCE_NODE_LOCK_FILE", default_value = agent::NMSTATE_LOCK)]
     node_lock: PathBuf,
-    /// Print the systemd unit that runs this program at boot, and do nothing
-    #[arg(long)]
-    print_unit: bool,
 }
-
-/// For who has the program alone, from an image say.
-const UNIT: &str = include_str!("../../../systemd/berth-boot.service");
 
 const EXAMPLES: &str = "\
 Examples:
   berth boot
   berth boot --state-dir /var/lib/berth/blue --netns blue
-  berth boot --print-unit > /etc/systemd/system/berth-boot.service";
+  berth boot install";
 
 /// Something of the journal is not on the host; what, was said.
 #[derive(Debug, Error)]
@@ -68,16 +78,17 @@ struct Incomplete {
 }
 
 pub(super) fn run(args: &Args) -> anyhow::Result<String> {
-    if args.print_unit {
-        let program = std::env::current_exe().context("can't tell where this program is")?;
-        let folder = program.parent().unwrap_or(Path::new("/")).display().to_string();
-        return Ok(UNIT.replace("@BINDIR@", &folder));
+    match &args.tool {
+        Some(Tool::Install(args)) => unit::install(args),
+        Some(Tool::Remove(args)) => unit::remove(args),
+        None => {
+            live::Standing::of_this_thread().check_may_change_networks()?;
+            client::block_on(work(&args.boot)).map(|()| String::new())
+        }
     }
-    live::Standing::of_this_thread().check_may_change_networks()?;
-    client::block_on(work(args)).map(|()| String::new())
 }
 
-async fn work(args: &Args) -> anyhow::Result<()> {
+async fn work(args: &Boot) -> anyhow::Result<()> {
     let mut asked = client::Stop::new()?;
     let namespace = args.netns.clone().unwrap_or_default();
     let settings = Settings {

@@ -6,13 +6,15 @@ use crds::names::condition::{AVAILABLE, FALSE, TRUE, UNKNOWN};
 use crds::names::pool as names;
 use crds::{Condition, NodeIPPoolStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time as Timestamp;
-use policy::claim::{EntryState, Ledger, Quarantine, QuarantineReason, Time};
+use policy::claim::{EntryState, Ledger, NodeSlice, Quarantine, QuarantineReason, Time};
 
 use crate::records::condition::renewed;
 
 /// What is known of a pool besides its ledger.
 #[derive(Default)]
-pub(super) struct Around {
+pub(super) struct Around<'a> {
+    /// Of a sliced pool most of what its ledger would have is in these.
+    pub(super) slices: &'a [NodeSlice],
     /// It could not be put together, last time.
     pub(super) failed: bool,
     /// A part of it is to be put together anew.
@@ -25,7 +27,7 @@ pub(super) struct Around {
 pub(super) fn of(
     ledger: &Ledger,
     status: &NodeIPPoolStatus,
-    around: &Around,
+    around: &Around<'_>,
     now: &Timestamp,
 ) -> Vec<Condition> {
     let (word, reason, message) = verdict(ledger, status, around);
@@ -46,7 +48,7 @@ pub(super) fn reason(status: Option<&NodeIPPoolStatus>) -> Option<&str> {
 fn verdict(
     ledger: &Ledger,
     status: &NodeIPPoolStatus,
-    around: &Around,
+    around: &Around<'_>,
 ) -> (&'static str, &'static str, String) {
     let unproven = ledger.needs_rebuild() || around.resets;
     if unproven && around.failed {
@@ -58,18 +60,25 @@ fn verdict(
     if let Some(other) = &around.overlaps {
         return (FALSE, names::OVERLAPPING, names::message_overlapping(other));
     }
-    if let Some((_, message)) = collisions(ledger).next() {
+    if let Some((_, message)) = collisions(ledger, around.slices).next() {
         return (FALSE, names::COLLISION, message);
     }
     if status.available == Some(0) {
         return (FALSE, names::EXHAUSTED, names::MESSAGE_EXHAUSTED.to_owned());
     }
-    (TRUE, names::RECONCILED, names::MESSAGE_RECONCILED.to_owned())
+    let is_large = ledger.allocations.len() > names::LEDGER_GOOD_FOR;
+    let message = if is_large { names::MESSAGE_LARGE } else { names::MESSAGE_RECONCILED };
+    (TRUE, names::RECONCILED, message.to_owned())
 }
 
-/// Addresses that somebody else has, with what is said of each (R17).
-pub(super) fn collisions(ledger: &Ledger) -> impl Iterator<Item = (IpAddr, String)> + '_ {
-    ledger.allocations.iter().filter_map(|(ip, entry)| match &entry.state {
+/// Addresses that somebody else has, in the pool's own ledger or in a slice of it, with what is said of each (R17).
+pub(super) fn collisions<'a>(
+    ledger: &'a Ledger,
+    slices: &'a [NodeSlice],
+) -> impl Iterator<Item = (IpAddr, String)> + 'a {
+    let ledgers = [ledger].into_iter().chain(slices.iter().map(|slice| &slice.ledger));
+    let entries = ledgers.flat_map(|ledger| &ledger.allocations);
+    entries.filter_map(|(ip, entry)| match &entry.state {
         EntryState::Quarantined(Quarantine { reason: QuarantineReason::Collision { by }, .. }) => {
             let (node, other) = (entry.node.as_str(), names::stranger(&by.mac));
             Some((*ip, names::message_collision(&ip.to_string(), node, &by.interface, other)))
@@ -93,3 +102,6 @@ pub(super) fn timestamp(seconds: Time) -> Timestamp {
         .and_then(|seconds| k8s_openapi::jiff::Timestamp::from_second(seconds).ok());
     Timestamp(time.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,6 @@
-//! The end of a vanished Node's enactments: their finalizer goes when what they held is free (rule 4).
+//! The end of a vanished Node's enactments: their finalizer goes when what they held is free (rule 4). One that can't be read
+//! can't say what that is: it goes when its host has had the longest quarantine there is to hear of it, and holds no pool up
+//! from then on (`reading`). Else who breaks its own would stop its pools for good.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,31 +8,42 @@ use std::time::Duration;
 use crds::NodeNetworkConfigurationEnactment;
 use crds::names::finalizer;
 use k8s_openapi::api::core::v1::Node;
-use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams};
-use policy::claim::{Ledger, PoolName, may_finish};
+use kube::{Resource, ResourceExt};
+use policy::claim::{Ledger, NodeName, NodeUid, PoolName, Time, may_finish};
 use serde_json::json;
 
-use super::Lead;
-use super::known::Work;
+use super::known::{Index, Work};
+use super::reading::deleted;
+use super::{Lead, QUARANTINE};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::clock::now;
 use crate::records;
+use crate::telemetry::say;
 
-/// Where there is no pool that says otherwise.
-const QUARANTINE: u64 = 300;
 /// How often to look whether it may go.
 const AGAIN: Duration = Duration::from_secs(5);
 
+impl Index {
+    /// How long a host has at most to hear that its Node is gone, whatever pools it has addresses of.
+    pub(super) fn longest_quarantine(&self) -> Time {
+        self.pools.values().map(|of| of.pool.quarantine()).max().unwrap_or(QUARANTINE)
+    }
+}
+
 impl Lead {
     pub(super) async fn finish(&self, name: &str) -> Result<(), kube::Error> {
+        let hidden = self.known.index().hidden.get(name).cloned();
+        if let Some(object) = hidden {
+            return self.finish_hidden(&object).await;
+        }
         let (known, ledgers, quarantine) = {
             let index = self.known.index();
             let Some(known) = index.enactments.get(name).cloned() else {
                 return Ok(());
             };
             let vanished = !index.is_live(&known.claims.node, &known.claims.node_uid);
-            if !vanished || !known.object.finalizers().iter().any(|one| one == finalizer::ADDRESSES) {
+            if !vanished || !is_kept(&known.object) {
                 return Ok(());
             }
             let pools: BTreeSet<&PoolName> = known.claims.slots.keys().map(|key| &key.pool).collect();
@@ -54,33 +67,64 @@ impl Lead {
                     }
                 }
             }
-            let quarantine = index.pools.values().map(|of| of.pool.quarantine()).max().unwrap_or(QUARANTINE);
+            let quarantine = index.longest_quarantine();
             (known, ledgers, quarantine)
         };
         if !may_finish(&known.claims, |pool| ledgers.get(pool), quarantine, now()) {
             self.known.put_off(Work::of_enactment(name.to_owned()), AGAIN);
             return Ok(());
         }
-        // Gone is what the API server itself says is gone.
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let node = optional(nodes.get(known.claims.node.as_str()).await)?;
-        if node.and_then(|node| node.uid()).as_deref() == Some(known.claims.node_uid.as_str()) {
-            return Ok(());
+        if self.is_gone(&known.claims.node, &known.claims.node_uid).await? {
+            self.let_go(&known.object).await?;
         }
-        let mut finalizers = known.object.finalizers().to_vec();
+        Ok(())
+    }
+
+    async fn finish_hidden(&self, object: &NodeNetworkConfigurationEnactment) -> Result<(), kube::Error> {
+        let since = deleted(object).filter(|_| is_kept(object));
+        let (Some(since), Ok((node, uid))) = (since, records::read_owner(object.meta())) else {
+            return Ok(());
+        };
+        let name = object.name_any();
+        let over = since.saturating_add(self.known.index().longest_quarantine());
+        let wait = over.saturating_sub(now());
+        if wait > 0 {
+            self.known.put_off(Work::of_enactment(name), Duration::from_secs(wait));
+        } else if self.is_gone(&node, &uid).await? && self.let_go(object).await? {
+            say(&format!(
+                "enactment {name}: it can't be read, and Node {node} is gone: it keeps nothing any more"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Gone is what the API server itself says is gone.
+    async fn is_gone(&self, node: &NodeName, uid: &NodeUid) -> Result<bool, kube::Error> {
+        let nodes: Api<Node> = Api::all(self.client.clone());
+        let node = optional(nodes.get(node.as_str()).await)?;
+        Ok(node.and_then(|node| node.uid()).as_deref() != Some(uid.as_str()))
+    }
+
+    /// Takes the finalizer off, if the enactment is as it was looked at.
+    async fn let_go(&self, object: &NodeNetworkConfigurationEnactment) -> Result<bool, kube::Error> {
+        let mut finalizers = object.finalizers().to_vec();
         finalizers.retain(|one| one != finalizer::ADDRESSES);
-        let metadata = json!({"resourceVersion": known.object.resource_version(), "finalizers": finalizers});
+        let metadata = json!({"resourceVersion": object.resource_version(), "finalizers": finalizers});
         let api: Api<NodeNetworkConfigurationEnactment> = Api::all(self.client.clone());
         let patch = Patch::Merge(json!({"metadata": metadata}));
-        match api.patch(name, &PatchParams::default(), &patch).await {
+        match api.patch(&object.name_any(), &PatchParams::default(), &patch).await {
             Ok(_) => {
                 crate::fault::point("enactment-finished");
-                Ok(())
+                Ok(true)
             }
             Err(error) => match trouble(&error) {
-                Trouble::NotFound | Trouble::Conflict => Ok(()),
+                Trouble::NotFound | Trouble::Conflict => Ok(false),
                 _ => Err(error),
             },
         }
     }
+}
+
+fn is_kept(object: &NodeNetworkConfigurationEnactment) -> bool {
+    object.finalizers().iter().any(|one| one == finalizer::ADDRESSES)
 }

@@ -17,7 +17,7 @@ use policy::claim::{HostState, NodeName, PolicyName, PoolName};
 use tokio::sync::Notify;
 
 pub(crate) use index::{EnactmentKnown, NodeKnown};
-pub(super) use index::{Index, PoolKnown, SliceKnown, Work};
+pub(super) use index::{Index, PoolKnown, SliceKnown, Work, believed};
 
 use super::resets::Marked;
 use super::shown::NodeNetworkStateShown;
@@ -159,7 +159,7 @@ impl Known {
     pub(super) fn enactment(&self, change: &Change<NodeNetworkConfigurationEnactment>) {
         let name = change.object().name_any();
         let now = match change {
-            Change::Put(object) => EnactmentKnown::of(object),
+            Change::Put(object) => Some(object),
             Change::Gone(_) => None,
         };
         let mut index = self.index();
@@ -177,7 +177,7 @@ impl Known {
             return;
         }
         let object = Arc::new(object);
-        let mut work = index.put_enactment(name.clone(), EnactmentKnown::of(&object));
+        let mut work = index.put_enactment(name.clone(), Some(&object));
         let marked = index.mark(Marked::Enactment(name), &Change::Put(object));
         work.pools.extend(marked);
         self.due(index, work);

@@ -21,7 +21,7 @@ use serde_json::json;
 use super::answers::{self, Landed, OfPool};
 use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
-use super::reading::Reading;
+use super::reading::{Reading, deleted};
 use super::{AGAIN, Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::{Watched, list, random};
@@ -289,8 +289,7 @@ impl Lead {
     }
 
     async fn ending(&self, look: &Look) -> Result<Step, kube::Error> {
-        let since = look.known.object.metadata.deletion_timestamp.as_ref();
-        let since = since.map_or(0, |time| time.0.as_second().unsigned_abs());
+        let since = deleted(&*look.known.object).unwrap_or_default();
         let over = since.saturating_add(self.settings.grace.as_secs());
         let mut finalizers = look.known.object.finalizers().to_vec();
         let before = finalizers.len();
@@ -367,13 +366,12 @@ impl Lead {
     /// Everything afresh, for a ledger to be put together of. Where that can't be, the pool says so (R15), and it is tried
     /// again.
     pub(super) async fn reading_to_rebuild(&self, look: &Look) -> Result<Option<Reading>, kube::Error> {
-        let witnessed = self.known.index().witnessed.clone();
-        let why = match Reading::fresh(&self.client, witnessed).await {
-            Ok(reading) if reading.unreadable.is_empty() => {
+        let why = match self.afresh(&look.name).await {
+            Ok(Ok(reading)) => {
                 self.failed.lock().unwrap_or_else(PoisonError::into_inner).remove(&look.name);
                 return Ok(Some(reading));
             }
-            Ok(reading) => reading.unreadable,
+            Ok(Err(hidden)) => hidden,
             Err(error) => {
                 self.unsynced(look, &[words(&error)]).await;
                 return Err(error);
@@ -566,7 +564,7 @@ impl Lead {
         };
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).contains(&look.name);
         let resets = self.known.index().marks.first(&look.name).is_some();
-        let around = condition::Around { failed, resets, overlaps };
+        let around = condition::Around { slices: &look.slices, failed, resets, overlaps };
         condition::of(&look.ledger, status, &around, &condition::timestamp(look.now))
     }
 
@@ -594,7 +592,8 @@ impl Lead {
         };
         Ok(match ledger::write(&self.client, object, pool, &look.barred, next, says).await? {
             Written::Done(now) => {
-                told::written(&self.events, object, &now, &look.ledger, next);
+                let collided = self.newly_collided(look, next);
+                told::written(&self.events, [object, &now], [&look.ledger, next], &collided);
                 self.known.fresh_pool(*now);
                 Put::Done
             }
@@ -671,12 +670,23 @@ impl Lead {
 
     /// Everything afresh; nothing, and saying so, where something can't be read.
     pub(super) async fn reading(&self, look: &Look) -> Result<Option<Reading>, kube::Error> {
-        let witnessed = self.known.index().witnessed.clone();
-        let reading = Reading::fresh(&self.client, witnessed).await?;
-        for what in &reading.unreadable {
+        let read = self.afresh(&look.name).await?;
+        for what in read.as_ref().err().into_iter().flatten() {
             say(&format!("pool {}: nothing is taken or rebuilt: {what}", look.name));
         }
-        Ok(reading.unreadable.is_empty().then_some(reading))
+        Ok(read.ok())
+    }
+
+    /// Everything afresh; or what can't be read and may be about this pool.
+    pub(super) async fn afresh(&self, pool: &PoolName) -> Result<Result<Reading, Vec<String>>, kube::Error> {
+        let (witnessed, quarantine) = {
+            let index = self.known.index();
+            (index.witnessed.clone(), index.longest_quarantine())
+        };
+        let mut reading = Reading::fresh(&self.client, witnessed).await?;
+        reading.unreadable.retain(|one| !one.is_over(quarantine, now()));
+        let hidden = reading.hidden(pool);
+        Ok(if hidden.is_empty() { Ok(reading) } else { Err(hidden) })
     }
 
     pub(super) async fn patch_pool(

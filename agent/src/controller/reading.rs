@@ -1,6 +1,9 @@
 //! What the API server says now, read for a decision that takes something from somebody (rule 4): Nodes, enactments and
 //! what hosts show, all later than the ledger that guards the write.
 //!
+//! What can't be read may hold whatever it names, so nothing is taken in the pools that it names. Of an enactment that is so no
+//! longer than its host has to hear that its Node is gone: a host must not be able to stop a pool for good.
+//!
 //! Cost: three lists. Only asked for where what is known says that there is something to do.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,12 +12,14 @@ use std::sync::Arc;
 use crds::NodeNetworkConfigurationEnactment;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, ListParams};
-use kube::{Client, ResourceExt};
-use policy::claim::{Asked, Enactment, Facts, HostState, NodeName, NodeUid, PoolName};
+use kube::{Client, Resource, ResourceExt};
+use policy::claim::{Asked, Enactment, Facts, HostState, NodeName, NodeUid, PoolName, SlotKey, Time};
 
-use super::known::{EnactmentKnown, Index, NodeKnown};
+use super::known::{EnactmentKnown, Index, NodeKnown, believed};
 use super::shown::NodeNetworkStateShown;
-use crate::{api, records};
+use crate::api;
+use crate::records::{self, RecordErrors};
+use crate::telemetry::say;
 
 /// One reading, cached or fresh.
 #[derive(Clone, Default)]
@@ -24,9 +29,45 @@ pub(crate) struct Reading {
     pub(crate) enactments: Vec<Enactment>,
     states: Vec<HostState>,
     witnessed: BTreeSet<NodeUid>,
-    /// Objects that can't be read: what they hold is not known, so nothing may be taken.
-    pub(crate) unreadable: Vec<String>,
+    pub(crate) unreadable: Vec<Unreadable>,
     fresh: bool,
+}
+
+/// An object that can't be read: what it holds is not known.
+#[derive(Clone, Debug)]
+pub(crate) struct Unreadable {
+    /// Which, and why.
+    pub(crate) what: String,
+    /// The pools that it names; nothing: it may be any.
+    pools: Option<BTreeSet<PoolName>>,
+    /// Since when it is being deleted, its Node being gone.
+    left: Option<Time>,
+}
+
+impl Unreadable {
+    fn enactment(
+        object: &NodeNetworkConfigurationEnactment,
+        why: &RecordErrors,
+        is_live: impl Fn(&NodeName, &NodeUid) -> bool,
+    ) -> Self {
+        let is_orphan = records::read_owner(object.meta()).is_ok_and(|(node, uid)| !is_live(&node, &uid));
+        Self {
+            what: format!("NodeNetworkConfigurationEnactment {}: {why}", object.name_any()),
+            pools: records::enactment::named(object),
+            left: deleted(object).filter(|_| is_orphan),
+        }
+    }
+
+    /// Whether its host has had this long to hear that its Node is gone.
+    pub(super) fn is_over(&self, quarantine: Time, now: Time) -> bool {
+        self.left.is_some_and(|since| now >= since.saturating_add(quarantine))
+    }
+}
+
+/// Since when an object is being deleted.
+pub(super) fn deleted(object: &impl Resource) -> Option<Time> {
+    let since = object.meta().deletion_timestamp.as_ref()?;
+    u64::try_from(since.0.as_second()).ok()
 }
 
 impl Reading {
@@ -64,17 +105,27 @@ impl Reading {
             let name = state.name_any();
             match state.shown {
                 Ok(shown) => reading.states.push(shown),
-                Err(why) => reading.unreadable.push(format!("NodeNetworkState {name}: {why}")),
+                Err(why) => {
+                    let what = format!("NodeNetworkState {name}: {why}");
+                    reading.unreadable.push(Unreadable { what, pools: None, left: None });
+                }
             }
         }
+        let mut broken = Vec::new();
         for object in list::<NodeNetworkConfigurationEnactment>(client).await? {
-            match records::enactment::read(&object) {
-                Ok(claims) => reading.enactments.push(claims),
+            match believed(&object) {
+                Ok((claims, beyond)) => {
+                    for SlotKey { pool, capture } in beyond {
+                        let name = object.name_any();
+                        say(&format!(
+                            "enactment {name}: pool {pool} never gave what {capture} says: its sequence is beyond"
+                        ));
+                    }
+                    reading.enactments.push(claims);
+                }
                 // Without claims there is nothing of ours in it: kubernetes-nmstate's, say.
                 Err(_) if !records::enactment::has_claims(&object) => {}
-                Err(why) => reading
-                    .unreadable
-                    .push(format!("NodeNetworkConfigurationEnactment {}: {why}", object.name_any())),
+                Err(why) => broken.push((object, why)),
             }
         }
         for node in list::<Node>(client).await? {
@@ -82,7 +133,16 @@ impl Reading {
             reading.uids.insert(node.name_any().as_str().into(), known.uid.clone());
             reading.nodes.insert(node.name_any().as_str().into(), known);
         }
+        let is_live = |node: &NodeName, uid: &NodeUid| reading.uids.get(node) == Some(uid);
+        let broken = broken.iter().map(|(object, why)| Unreadable::enactment(object, why, is_live));
+        reading.unreadable.extend(broken.collect::<Vec<_>>());
         Ok(reading)
+    }
+
+    /// What can't be read and may be about this pool: then nothing is taken in it.
+    pub(crate) fn hidden(&self, pool: &PoolName) -> Vec<String> {
+        let is_about = |one: &&Unreadable| one.pools.as_ref().is_none_or(|pools| pools.contains(pool));
+        self.unreadable.iter().filter(is_about).map(|one| one.what.clone()).collect()
     }
 
     /// These enactments as they are now, in place of what was known of them.
@@ -126,7 +186,7 @@ impl Reading {
 
 async fn list<K>(client: &Client) -> Result<Vec<K>, kube::Error>
 where
-    K: kube::Resource<Scope = kube::core::ClusterResourceScope>
+    K: Resource<Scope = kube::core::ClusterResourceScope>
         + Clone
         + serde::de::DeserializeOwned
         + std::fmt::Debug,

@@ -4,19 +4,21 @@
 //! Taking reads everything afresh, after the slices that guard the writes. Cost: nothing where nothing is to be done; three
 //! lists and one write per slice where something is taken, two to free one; the counts at most once a second.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use crds::NodeIPPoolStatus;
 use crds::names::annotation::CONFIRM_RELEASE;
+use crds::names::pool as names;
 use kube::ResourceExt;
-use policy::claim::{self, Entry, NodeSlice, PoolName, SlicesTended, Time};
+use policy::claim::{self, Entry, Ledger, NodeSlice, PoolName, SlicesTended};
 
 use super::known::{Index, Work};
 use super::pools::{Look, Step};
 use super::reading::Reading;
-use super::{AGAIN, Lead, told};
+use super::{AGAIN, Lead, QUARANTINE, condition, told};
 use crate::api::slices::{self, Written};
 use crate::clock::now;
 use crate::fault;
@@ -24,8 +26,6 @@ use crate::telemetry::say;
 
 /// The counts of a sliced pool follow its slices no more often than so: in a crowd every claim changes them.
 const COUNTS: Duration = Duration::from_secs(1);
-/// Where there is no pool that says otherwise.
-const QUARANTINE: Time = 300;
 
 impl Index {
     pub(super) fn slices_of(&self, pool: &PoolName) -> Vec<NodeSlice> {
@@ -88,15 +88,13 @@ impl Lead {
         if worth_it.ledgers.is_empty() && worth_it.free.is_empty() {
             return Ok(());
         }
-        let witnessed = self.known.index().witnessed.clone();
-        let reading = Reading::fresh(&self.client, witnessed).await?;
-        for what in &reading.unreadable {
-            say(&format!("pool {name}: no slice is taken: {what}"));
+        match self.afresh(name).await? {
+            Ok(reading) => self.take(name, look, &tend(&reading)).await,
+            Err(hidden) => {
+                hidden.iter().for_each(|what| say(&format!("pool {name}: no slice is taken: {what}")));
+                Ok(())
+            }
         }
-        if !reading.unreadable.is_empty() {
-            return Ok(());
-        }
-        self.take(name, look, &tend(&reading)).await
     }
 
     async fn take(
@@ -137,6 +135,24 @@ impl Lead {
             self.known.put_off(Work::of_pool(name.clone()), AGAIN);
         }
         Ok(())
+    }
+
+    /// What is new among the addresses that somebody else has. What is in slices no write of the pool's brings about, so it is
+    /// remembered what was told; whoever leads anew takes for told what is there while the condition tells of any.
+    pub(super) fn newly_collided(&self, look: &Look, next: &Ledger) -> BTreeMap<IpAddr, String> {
+        let mut all: BTreeMap<IpAddr, String> = condition::collisions(next, &look.slices).collect();
+        let mut collided = self.collided.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = match all.is_empty() {
+            true => collided.remove(&look.name),
+            false => collided.insert(look.name.clone(), all.keys().copied().collect()),
+        };
+        let told = told.unwrap_or_else(|| {
+            let tells = condition::reason(look.known.object.status.as_ref()) == Some(names::COLLISION);
+            let slices = if tells { &look.slices[..] } else { &[] };
+            condition::collisions(&look.ledger, slices).map(|(ip, _)| ip).collect()
+        });
+        all.retain(|ip, _| !told.contains(ip));
+        all
     }
 
     /// Whether a change of mere counts is put off.

@@ -2,7 +2,7 @@
 //!
 //! Called after a ledger was written, and while the controller leads. Must never decide, block or fail.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crds::NodeIPPool;
@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource, ResourceExt};
 use policy::claim::{Brake, Entry, EntryState, Ledger, NodeName, RequestId, SlicesTended};
 
-use super::{Watches, condition};
+use super::Watches;
 use crate::events::{Events, Source};
 use crate::metrics::{self, Kept, cluster};
 
@@ -59,15 +59,17 @@ pub(super) fn gauges(watches: &Watches) -> Kept {
     })
 }
 
-/// A ledger was written in place of another.
-pub(super) fn written(events: &Events, before: &NodeIPPool, now: &NodeIPPool, was: &Ledger, is: &Ledger) {
+/// A ledger was written in place of another. `collided`: the addresses that are new among those that somebody else has.
+pub(super) fn written(
+    events: &Events,
+    [before, now]: [&NodeIPPool; 2],
+    [was, is]: [&Ledger; 2],
+    collided: &BTreeMap<IpAddr, String>,
+) {
     let about = || now.object_ref(&());
-    let known: BTreeSet<IpAddr> = condition::collisions(was).map(|(ip, _)| ip).collect();
-    let collided: Vec<(IpAddr, String)> =
-        condition::collisions(is).filter(|(ip, _)| !known.contains(ip)).collect();
     said(events, before, now, !collided.is_empty());
     // Each by itself: the condition names one.
-    for (_, message) in &collided {
+    for message in collided.values() {
         events.warning(about(), names::COLLISION, message.clone());
     }
     let is_aside = |state: &EntryState| matches!(state, EntryState::Quarantined(_));
@@ -91,8 +93,7 @@ pub(super) fn written(events: &Events, before: &NodeIPPool, now: &NodeIPPool, wa
         let known = was.allocations.get(ip).is_some_and(|entry| is_aside(&entry.state));
         is_aside(&entry.state) && !known
     });
-    let is_told = |ip: &IpAddr| collided.iter().any(|(told, _)| told == ip);
-    let aside: Vec<String> = aside.filter(|(ip, _)| !is_told(ip)).map(whose).collect();
+    let aside: Vec<String> = aside.filter(|(ip, _)| !collided.contains_key(ip)).map(whose).collect();
     if !aside.is_empty() {
         let message =
             format!("{}: its holder is gone or must not use it; set aside for a while", listed(&aside));
@@ -115,8 +116,8 @@ pub(super) fn lost(events: &Events, pool: &NodeIPPool, lost: &[(RequestId, IpAdd
 pub(super) fn outside(events: &Events, pool: &NodeIPPool, holders: &[(IpAddr, NodeName)]) {
     let held: Vec<String> = holders.iter().map(|(ip, node)| format!("{ip} (node {node})")).collect();
     let message = format!(
-        "{}: held, but not within any range of this pool; left alone. Add a range that has it, or recreate the policy or \
-        the node that holds it",
+        "{}: held, but not within any range of this pool; left alone. Append a range that has it, or have the node claim \
+        anew: out of the policy's nodeSelector, and back in",
         listed(&held)
     );
     events.warning(pool.object_ref(&()), OUTSIDE, message);

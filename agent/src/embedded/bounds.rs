@@ -1,7 +1,7 @@
 //! What a caller may do. Asked before every answer, and again for the old and the new object inside each write.
 //!
 //! Pure functions of what is asked, the old object, the new one, and what else there is ([`Seen`]). A host is bound to
-//! what is its own (`host`, `ledger`, `slots`), a controller to what a controller does (`controller`), and nobody takes a slice
+//! what is its own (`host`, `claims`, `ledger`, `slots`), a controller to what a controller does (`controller`), and nobody takes a slice
 //! away from who holds addresses in it (`held`). The API's other rules (schemas, conflicts) are not repeated here. A cluster says the same with `deploy/rbac` and `deploy/admission`; one table of
 //! attempts in `tests/api` is asked of both.
 //!
@@ -10,6 +10,7 @@
 //!
 //! Cost: next to nothing for callers that may do everything; otherwise linear in the object.
 
+mod claims;
 mod controller;
 mod held;
 mod host;

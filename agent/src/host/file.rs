@@ -1,7 +1,7 @@
 //! Files that change whole or not at all.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
@@ -16,20 +16,25 @@ pub(crate) fn replace(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
 pub(crate) fn replace_with_mode(path: &Path, text: impl AsRef<[u8]>, mode: u32) -> io::Result<()> {
     let text = text.as_ref();
     let path = followed(path);
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    make_folders(folder)?;
     let mode = fs::metadata(&path).map_or(mode, |known| known.permissions().mode());
-    let fresh = beside(&path);
-    let written = write(&fresh, text, mode).and_then(|()| fs::rename(&fresh, &path));
-    match written {
-        Ok(()) => File::open(folder)?.sync_all(),
+    match put(&path, text, mode) {
         // A single file mounted into a container can't be replaced, only written.
         Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => {
-            fs::remove_file(&fresh)?;
             let mut file = OpenOptions::new().write(true).truncate(true).open(&path)?;
             file.write_all(text)?;
             file.sync_all()
         }
+        done => done,
+    }
+}
+
+/// The same of what is read, however long it is, and with this mode in any case. A link is replaced itself.
+pub(crate) fn put(path: &Path, from: impl Read, mode: u32) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    make_folders(folder)?;
+    let fresh = beside(path);
+    match write(&fresh, from, mode).and_then(|()| fs::rename(&fresh, path)) {
+        Ok(()) => File::open(folder)?.sync_all(),
         Err(error) => {
             fs::remove_file(&fresh).ok();
             Err(error)
@@ -38,7 +43,7 @@ pub(crate) fn replace_with_mode(path: &Path, text: impl AsRef<[u8]>, mode: u32) 
 }
 
 /// Folders for all to read, whatever this process's umask is: what is in them is for other users' programs too.
-fn make_folders(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_folders(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -126,9 +131,9 @@ fn beside(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
+fn write(path: &Path, mut from: impl Read, mode: u32) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
     file.set_permissions(Permissions::from_mode(mode))?;
-    file.write_all(text)?;
+    io::copy(&mut from, &mut file)?;
     file.sync_all()
 }

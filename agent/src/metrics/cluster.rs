@@ -49,8 +49,7 @@ fn ranges<'a>(page: &mut Page, object: &NodeIPPool, slices: impl Iterator<Item =
             if let Ok(cidr) = slice.spec.cidr.parse() {
                 taken.insert(cidr);
             }
-            let status = slice.status.iter().flat_map(|status| status.allocations.keys());
-            held.extend(status.filter_map(read));
+            held.extend(slice.ledger().allocations.keys().filter_map(read));
         }
         SliceView { pool: &pool, taken: &taken, barred: &barred }.by_range(&held)
     } else {

@@ -114,6 +114,22 @@ impl Alone {
     }
 }
 
+/// What one pool answers this host: its ledger says so already. Without a pool there are only refusals.
+pub(super) struct Owed {
+    pub(super) name: PoolName,
+    pub(super) pool: Option<Pool>,
+    pub(super) answers: Vec<Answer>,
+}
+
+/// What serving one pool came to: what it owes, its ledger being written; or what kept it from that.
+pub(super) type Served = Result<Owed, Came>;
+
+impl Owed {
+    fn of_pool(&self) -> OfPool<'_> {
+        OfPool { name: &self.name, pool: self.pool.as_ref(), answers: &self.answers }
+    }
+}
+
 /// What this host asks, and what counts for it.
 pub(super) struct Own {
     pub(super) enactments: Vec<Enactment>,
@@ -157,37 +173,44 @@ impl Agent {
                 self.alone.needs.hurry(&pool, Instant::now());
             }
         }
-        let Some(need) = self.alone.needs.due(Instant::now()) else {
+        // Nobody but its host serves it, led or not.
+        let is_own = |pool: &PoolName| self.slices.is_known(pool) == Some(true);
+        let due = self.alone.needs.due(Instant::now(), is_own);
+        let Some(need) = due.first() else {
             return Ok(Did::Nothing { again: self.alone.needs.again(Instant::now()) });
         };
         let leads = match known {
-            // Nobody but its host serves it, led or not.
-            _ if need.pool().is_some_and(|pool| self.slices.is_known(pool) == Some(true)) => false,
+            _ if need.pool().is_some_and(is_own) => false,
             Some(leads) => leads,
             None => self.is_led().await?,
         };
-        let came = match self.alone.needs.turn(&need, leads, Instant::now()) {
-            Turn::Theirs => Came::Theirs,
-            Turn::Ours => match &need {
-                Need::Answer { pool, .. } | Need::Room { pool, .. } => {
-                    let pool = pool.clone();
-                    self.serve(&pool, &uid).await?
+        let came = match self.alone.needs.turn(need, leads, Instant::now()) {
+            Turn::Theirs => vec![Came::Theirs],
+            Turn::Ours => match need {
+                Need::Answer { .. } | Need::Room { .. } => {
+                    let pools: Vec<&PoolName> = due.iter().filter_map(Need::pool).collect();
+                    self.serve(&pools, &uid).await?
                 }
-                Need::Slot { policy, .. } | Need::Count { policy, .. } => self.roll(policy).await?,
+                Need::Slot { policy, .. } | Need::Count { policy, .. } => vec![self.roll(policy).await?],
             },
         };
-        if let Need::Count { policy, generation, standing } = &need
-            && matches!(came, Came::Done | Came::Nothing)
+        if let Need::Count { policy, generation, standing } = need
+            && matches!(came[..], [Came::Done | Came::Nothing])
         {
             self.alone.rolled.insert(policy.clone(), (*generation, *standing));
         }
-        let held = need.pool().map(|pool| self.alone.held.get(pool).copied().unwrap_or_default());
-        self.alone.needs.came(&need, &came, held, Instant::now());
-        Ok(match came {
-            Came::Done => Did::Something,
-            Came::Theirs | Came::Overtaken | Came::Nothing => {
-                Did::Nothing { again: self.alone.needs.again(Instant::now()) }
-            }
+        for (need, came) in due.iter().zip(&came) {
+            let many = match need {
+                Need::Answer { pool, .. } | Need::Room { pool, .. } => self.alone.held.get(pool).copied(),
+                Need::Slot { policy, .. } | Need::Count { policy, .. } => {
+                    self.alone.parts.get(policy).map(|known| known.parts.len())
+                }
+            };
+            self.alone.needs.came(need, came, many.unwrap_or_default(), Instant::now());
+        }
+        Ok(match came.contains(&Came::Done) {
+            true => Did::Something,
+            false => Did::Nothing { again: self.alone.needs.again(Instant::now()) },
         })
     }
 
@@ -242,8 +265,23 @@ impl Agent {
         Ok(led)
     }
 
-    /// Answers this host's requests to one pool: the ledger first, then the answers.
-    pub(super) async fn serve(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Came, NodeError> {
+    /// Answers this host's requests to these pools: their ledgers first, then the answers of all of them. What came of each.
+    pub(super) async fn serve(&mut self, pools: &[&PoolName], uid: &NodeUid) -> Result<Vec<Came>, NodeError> {
+        let mut served = Vec::new();
+        for name in pools {
+            served.push(self.serve_one(name, uid).await?);
+        }
+        let owed: Vec<&Owed> = served.iter().filter_map(|one| one.as_ref().ok()).collect();
+        let answered = self.answer(&owed).await?;
+        let came = |one: Served| match one {
+            Ok(owed) if owed.answers.is_empty() => Came::Nothing,
+            Ok(_) => answered,
+            Err(came) => came,
+        };
+        Ok(served.into_iter().map(came).collect())
+    }
+
+    async fn serve_one(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Served, NodeError> {
         let object = match self.read_pools().await? {
             Some(all) => all.into_iter().find(|pool| pool.name_any() == name.as_str()),
             None => {
@@ -256,14 +294,14 @@ impl Agent {
                 return self.serve_slices_alone(name, uid).await;
             }
             let answers = claim::serve_without_pool(&self.own().asked(name, uid, false));
-            return self.answer(name, None, &answers).await;
+            return Ok(Ok(Owed { name: name.clone(), pool: None, answers }));
         };
-        let Ok(pool) = records::pool::meaning(&object) else { return Ok(Came::Nothing) };
+        let Ok(pool) = records::pool::meaning(&object) else { return Ok(Err(Came::Nothing)) };
         self.slices.is(name, pool.is_sliced());
         if pool.is_sliced() {
             return self.serve_sliced(name, uid, &object, &pool).await;
         }
-        let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Came::Nothing) };
+        let Ok(ledger) = records::pool::read(&object, &pool) else { return Ok(Err(Came::Nothing)) };
         self.alone.held.insert(name.clone(), ledger.allocations.len());
         let barred = self.others(name);
         let own = self.own();
@@ -277,21 +315,21 @@ impl Agent {
         }
         if served.went_back {
             say(&format!("{}: pool {name} knows less than this host: it needs a controller", self.name));
-            return Ok(Came::Nothing);
+            return Ok(Err(Came::Nothing));
         }
         if let Some(next) = &served.ledger {
             // What people are told of the pool is the leader's to say.
             let says = ledger::as_a_host;
             match ledger::write(&self.client, &object, &pool, &barred, next, says).await? {
                 Written::Done(_) => {}
-                Written::Overtaken(_) => return Ok(Came::Overtaken),
+                Written::Overtaken(_) => return Ok(Err(Came::Overtaken)),
                 Written::Refused(why) => {
                     say(&format!("{}: pool {name}: its ledger is refused: {why}", self.name));
-                    return Ok(Came::Nothing);
+                    return Ok(Err(Came::Nothing));
                 }
             }
         }
-        self.answer(name, Some(&pool), &served.answers).await
+        Ok(Ok(Owed { name: name.clone(), pool: Some(pool), answers: served.answers }))
     }
 
     pub(super) fn own(&self) -> Own {
@@ -303,20 +341,15 @@ impl Agent {
         }
     }
 
-    pub(super) async fn answer(
-        &mut self,
-        name: &PoolName,
-        pool: Option<&Pool>,
-        answers: &[Answer],
-    ) -> Result<Came, NodeError> {
-        if answers.is_empty() {
+    async fn answer(&mut self, owed: &[&Owed]) -> Result<Came, NodeError> {
+        let owed: Vec<OfPool<'_>> = owed.iter().map(|owed| owed.of_pool()).collect();
+        if owed.iter().all(|owed| owed.answers.is_empty()) {
             return Ok(Came::Nothing);
         }
         let all = self.objects.enactments.all();
         let object_of =
             |uid: &str| all.iter().find(|own| own.uid().as_deref() == Some(uid)).map(|own| &**own);
         let mut came = Came::Done;
-        let owed = [OfPool { name, pool, answers }];
         for landed in answers::write(&self.client, &owed, object_of).await {
             match landed {
                 Landed::Done(now) => self.objects.enactments.note(*now),

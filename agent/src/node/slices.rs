@@ -4,16 +4,19 @@
 //! says an annotation of the controller's (`nmstate.io/sliced`), read as metadata alone, of all pools at once and as a rule once
 //! per process; whoever reads a pool whole (to serve, to confirm) corrects what was thought of it.
 //!
-//! Which slices are others' is not watched (rule 9): the first attempt is by hash and nothing else, and when the name is
-//! taken, the pool's slices are listed once, and what this host then finds taken is added one by one. Its own, of all pools, are
-//! listed at the first claim of a process, and known from then on, since nobody else writes them while the Node lives.
+//! Which slices are others' is not watched (rule 9): the first attempt is by hash and nothing else; what this host then finds
+//! taken is added one by one, and after some of that the pool's slices are listed once. Its own, of all pools, are
+//! listed at the start of a process (`aside`), and known from then on, since nobody else writes them while the Node lives.
 //!
-//! Costs: the first claim of a process three small reads (metadata and own slices, each of all pools; the pools whole, which is
-//! also what others have), of further pools one (the pool), and three
-//! writes (slice, its ledger, the answer); a further claim from the same slice one read and two writes. A collision of
-//! hashes: one list of the pool's slices. To confirm: the pool and each slice of the lease. At its start, for each pool that it
+//! Costs: the first claim of a process two reads (metadata of all pools; the pools whole, which is also what others have), of
+//! further pools one (the pool), and two writes: the slice, which is made with the address, and the answer, which is one for all
+//! pools that are asked at once. Where a claim needs more than a slice and an address, one more for each slice (its ledger). A
+//! further claim from the same slice: one read and two writes. A collision of hashes: an attempt and a read of one slice, after
+//! [`MET`] of them one list of the pool's. To confirm: the pool and each slice of the lease. At its start, for each pool that it
 //! holds an address of: its metadata; and the same whenever somebody asks for a report, which a controller does that finds
 //! something held without a slice. At rest: nothing.
+
+mod aside;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -21,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::names::annotation;
-use crds::{NodeIPPool, NodeIPSlice};
+use crds::{NodeIPPool, NodeIPSlice, NodeIPSliceSpec};
 use ipnet::IpNet;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
@@ -31,7 +34,7 @@ use policy::claim::{
 };
 use policy::pool::{Barred, Pool};
 
-use super::alone::Came;
+use super::alone::{Came, Owed, Served};
 use super::{Agent, NodeError};
 use crate::api::list;
 use crate::api::slices::{self, Made, Written};
@@ -42,6 +45,10 @@ use crate::telemetry::say;
 
 /// So many looks in a row: each makes a slice, or learns of one that is another's.
 const TRIES: usize = 64;
+
+/// So many slices that are others' are met by name before all of a pool's are listed: a list of a thousand is a megabyte, and of a
+/// pool that is half full two are met.
+const MET: usize = 4;
 
 /// How long a pool that nobody has begun is not asked about again.
 const UNBEGUN: Duration = Duration::from_millis(500);
@@ -59,8 +66,18 @@ pub(super) struct Slices {
     own: BTreeMap<PoolName, BTreeMap<String, Arc<NodeIPSlice>>>,
     /// They were listed, so that a pool that is not among them has none.
     listed: bool,
-    /// Others', and whose, where that is known.
-    others: BTreeMap<PoolName, BTreeMap<IpNet, Option<NodeName>>>,
+    others: BTreeMap<PoolName, Others>,
+    /// When what should be free was last found not to be.
+    in_vain: Option<Instant>,
+}
+
+/// Others' slices of a pool, as far as they are known.
+#[derive(Default)]
+struct Others {
+    /// And whose, where that is known.
+    slices: BTreeMap<IpNet, Option<NodeName>>,
+    /// So many stood in the way.
+    met: usize,
 }
 
 impl Slices {
@@ -134,22 +151,22 @@ impl Agent {
             own.flat_map(|own| own.slots.into_keys().map(|key| key.pool)).collect();
         for pool in pools {
             if self.is_sliced(&pool).await? {
-                self.serve(&pool, uid).await?;
+                self.serve(&[&pool], uid).await?;
             }
         }
         self.slices.settled = true;
         Ok(())
     }
 
-    /// Serves this host's requests to a sliced pool: slices, their ledgers, then the answers.
+    /// Serves this host's requests to a sliced pool: slices, then their ledgers. What it answers is owed.
     pub(super) async fn serve_sliced(
         &mut self,
         name: &PoolName,
         uid: &NodeUid,
         object: &NodeIPPool,
         pool: &Pool,
-    ) -> Result<Came, NodeError> {
-        let Ok(ledger) = records::pool::read(object, pool) else { return Ok(Came::Nothing) };
+    ) -> Result<Served, NodeError> {
+        let Ok(ledger) = records::pool::read(object, pool) else { return Ok(Err(Came::Nothing)) };
         let barred = self.others(name);
         // What others had may be free by now.
         self.slices.others.remove(name);
@@ -162,7 +179,7 @@ impl Agent {
                     Making::Done | Making::Taken => continue,
                     Making::Refused(why) => {
                         say(&format!("{}: a slice of pool {name} is refused: {why}", self.name));
-                        return Ok(Came::Nothing);
+                        return Ok(Err(Came::Nothing));
                     }
                 }
             }
@@ -180,9 +197,9 @@ impl Agent {
                 fresh = true;
                 continue;
             }
-            return self.carry_out(name, Some(pool), &served).await;
+            return self.carry_out(name, Some(pool), served).await;
         }
-        Ok(Came::Overtaken)
+        Ok(Err(Came::Overtaken))
     }
 
     /// The same where there is no such pool.
@@ -190,11 +207,11 @@ impl Agent {
         &mut self,
         name: &PoolName,
         uid: &NodeUid,
-    ) -> Result<Came, NodeError> {
+    ) -> Result<Served, NodeError> {
         let own = self.own_slices(name, uid).await?;
         let requests = self.own();
         let served = claim::serve_slices_without_pool(&own, &requests.asked(name, uid, false), now());
-        self.carry_out(name, None, &served).await
+        self.carry_out(name, None, served).await
     }
 
     /// Does this host have slices of a pool, as far as it knows?
@@ -224,7 +241,7 @@ impl Agent {
             ledger,
             barred,
             own,
-            others: self.slices.others.get(name).unwrap_or(&none),
+            others: self.slices.others.get(name).map_or(&none, |others| &others.slices),
             asked: &requests.asked(name, uid, fresh),
             known: &known,
             shown: &shown,
@@ -232,13 +249,13 @@ impl Agent {
         })
     }
 
-    /// Ledgers first, then slices that nobody needs, then the answers.
+    /// Ledgers first, then slices that nobody needs; the answers come after.
     async fn carry_out(
         &mut self,
         name: &PoolName,
         pool: Option<&Pool>,
-        served: &SlicesServed,
-    ) -> Result<Came, NodeError> {
+        served: SlicesServed,
+    ) -> Result<Served, NodeError> {
         for (slice, next) in &served.ledgers {
             let Some(object) = self.own_slice(name, slice) else { continue };
             match slices::write(&self.client, &object, next).await? {
@@ -248,11 +265,11 @@ impl Agent {
                 }
                 Written::Overtaken => {
                     self.slices.forget(name);
-                    return Ok(Came::Overtaken);
+                    return Ok(Err(Came::Overtaken));
                 }
                 Written::Refused(why) => {
                     say(&format!("{}: the ledger of slice {slice} is refused: {why}", self.name));
-                    return Ok(Came::Nothing);
+                    return Ok(Err(Came::Nothing));
                 }
             }
         }
@@ -261,13 +278,13 @@ impl Agent {
             // Its name may be taken by another at once.
             if !slices::give_back(&self.client, &object).await? {
                 self.slices.forget(name);
-                return Ok(Came::Overtaken);
+                return Ok(Err(Came::Overtaken));
             }
             if let Some(own) = self.slices.own.get_mut(name) {
                 own.remove(slice);
             }
         }
-        self.answer(name, pool, &served.answers).await
+        Ok(Ok(Owed { name: name.clone(), pool: pool.cloned(), answers: served.answers }))
     }
 
     fn own_slice(&self, pool: &PoolName, name: &str) -> Option<Arc<NodeIPSlice>> {
@@ -276,6 +293,18 @@ impl Agent {
 
     /// This host's slices of a pool, under its present UID. What a Node of its name left is the controller's to free.
     async fn own_slices(&mut self, pool: &PoolName, uid: &NodeUid) -> Result<Vec<NodeSlice>, NodeError> {
+        self.list_slices().await?;
+        Ok(self.known_slices(pool, uid).collect())
+    }
+
+    fn known_slices(&self, pool: &PoolName, uid: &NodeUid) -> impl Iterator<Item = NodeSlice> {
+        let own = self.slices.own.get(pool).into_iter().flat_map(BTreeMap::values);
+        let read = own.filter_map(|object| records::slice::read(object).ok());
+        read.filter(move |slice| slice.is_of(&self.name, uid))
+    }
+
+    /// Of every pool, once.
+    async fn list_slices(&mut self) -> Result<(), kube::Error> {
         if !self.slices.listed {
             let all = slices::of_node(&self.client, &self.name).await?;
             self.slices.own.clear();
@@ -284,9 +313,7 @@ impl Agent {
             }
             self.slices.listed = true;
         }
-        let own = self.slices.own.get(pool).into_iter().flat_map(BTreeMap::values);
-        let read = own.filter_map(|object| records::slice::read(object).ok());
-        Ok(read.filter(|slice| slice.is_of(&self.name, uid)).collect())
+        Ok(())
     }
 
     async fn make_slices(
@@ -323,21 +350,18 @@ impl Agent {
             self.slices.note(pool, there);
             return Ok(());
         }
-        if !self.slices.others.contains_key(pool) {
-            let all = slices::of_pool(&self.client, pool).await?;
-            let mut others = BTreeMap::new();
-            for slice in all
-                .iter()
-                .filter(|slice| slice.spec.node != self.name.as_str() || slice.spec.node_uid != uid.as_str())
-            {
-                if let Some(cidr) = crds::address::cidr(&slice.spec.cidr) {
-                    others.insert(cidr, Some(NodeName::new(slice.spec.node.as_str())));
+        let others = self.slices.others.entry(pool.clone()).or_default();
+        others.slices.insert(new.cidr, Some(NodeName::new(there.spec.node.as_str())));
+        others.met += 1;
+        if others.met == MET {
+            for slice in slices::of_pool(&self.client, pool).await? {
+                let NodeIPSliceSpec { cidr, node, node_uid, .. } = &slice.spec;
+                let is_own = *node == self.name.as_str() && *node_uid == uid.as_str();
+                if let Some(cidr) = crds::address::cidr(cidr).filter(|_| !is_own) {
+                    others.slices.insert(cidr, Some(NodeName::new(node.as_str())));
                 }
             }
-            self.slices.others.insert(pool.clone(), others);
         }
-        let others = self.slices.others.entry(pool.clone()).or_default();
-        others.insert(new.cidr, Some(NodeName::new(there.spec.node.as_str())));
         Ok(())
     }
 

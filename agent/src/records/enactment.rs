@@ -7,7 +7,7 @@
 //! The annotation counts as long as there is no status; whoever writes the first one begins it with them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::NodeNetworkConfigurationEnactment as Object;
 use crds::enactment::{self as api, PoolClaims};
@@ -61,8 +61,7 @@ pub fn pools(object: &Object) -> Result<Cow<'_, BTreeMap<String, PoolClaims>>, R
     if let Some(status) = &object.status {
         return Ok(Cow::Borrowed(&status.ippool));
     }
-    let asked = object.metadata.annotations.as_ref().and_then(|all| all.get(annotation::REQUESTS));
-    let Some(asked) = asked else { return Ok(Cow::default()) };
+    let Some(asked) = made_with(object) else { return Ok(Cow::default()) };
     let path = format!("metadata.annotations.{}", annotation::REQUESTS);
     let wanted = "requests by pool and capture, as JSON";
     let asked: Asked =
@@ -72,6 +71,23 @@ pub fn pools(object: &Object) -> Result<Cow<'_, BTreeMap<String, PoolClaims>>, R
     }
     let claims = |requests| PoolClaims { requests, ..PoolClaims::default() };
     Ok(Cow::Owned(asked.into_iter().map(|(pool, requests)| (pool, claims(requests))).collect()))
+}
+
+fn made_with(object: &Object) -> Option<&String> {
+    object.metadata.annotations.as_ref().and_then(|all| all.get(annotation::REQUESTS))
+}
+
+/// The pools that an enactment names, whether or not what it says of them can be read. Nothing: not even that can.
+pub fn named(object: &Object) -> Option<BTreeSet<PoolName>> {
+    let names = |pool: &String| PoolName::new(pool.as_str());
+    match (&object.status, made_with(object)) {
+        (Some(status), _) => Some(status.ippool.keys().map(names).collect()),
+        (None, None) => Some(BTreeSet::new()),
+        (None, Some(asked)) => {
+            let asked: BTreeMap<String, serde_json::Value> = serde_json::from_str(asked).ok()?;
+            Some(asked.keys().map(names).collect())
+        }
+    }
 }
 
 /// A request in an annotation has passed no schema, as one in a status has: its texts are as long as they may be there. By hand,
@@ -91,9 +107,7 @@ fn bounded(path: &str, request: &api::Request) -> Result<(), RecordError> {
 pub fn has_claims(object: &Object) -> bool {
     match &object.status {
         Some(status) => !status.ippool.is_empty(),
-        None => {
-            object.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(annotation::REQUESTS))
-        }
+        None => made_with(object).is_some(),
     }
 }
 

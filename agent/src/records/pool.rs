@@ -12,7 +12,8 @@ use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use policy::claim::{Entry, Hold, Ledger, NodeSlice, PoolUid, QuarantineReason, Time};
 use policy::pool::{
-    Barred, Counts, Pool, PoolErrors, PoolSpec, PoolView, SliceView, Taken, TakenSlices, check_encoding,
+    Barred, Counts, Pool, PoolErrors, PoolSpec, PoolView, SliceView, Taken, TakenSlices, UnknownEncoding,
+    check_encoding, check_slice_encoding,
 };
 
 use super::{
@@ -55,7 +56,7 @@ pub fn read(object: &NodeIPPool, pool: &Pool) -> Result<Ledger, RecordErrors> {
         conditions: _,
     } = status;
     let kept = Kept { sequence: *sequence, rebuilt_for, hold, allocations };
-    let ledger = ledger(&object.metadata, &kept)?;
+    let ledger = ledger(&object.metadata, &kept, check_encoding)?;
     let offsets_agree = !pool.lists_offsets() || {
         let mut listed = allocated_offsets.clone().unwrap_or_default();
         listed.sort_unstable();
@@ -66,10 +67,9 @@ pub fn read(object: &NodeIPPool, pool: &Pool) -> Result<Ledger, RecordErrors> {
 
 /// The ledger of a slice: its own UID stands for the pool's, and there are no offsets.
 pub fn read_slice(object: &NodeIPSlice) -> Result<Ledger, RecordErrors> {
-    let none = NodeIPSliceStatus::default();
-    let NodeIPSliceStatus { sequence, rebuilt_for, hold, allocations } =
-        object.status.as_ref().unwrap_or(&none);
-    ledger(&object.metadata, &Kept { sequence: *sequence, rebuilt_for, hold, allocations })
+    let NodeIPSliceStatus { sequence, rebuilt_for, hold, allocations } = &*object.ledger();
+    let kept = Kept { sequence: *sequence, rebuilt_for, hold, allocations };
+    ledger(&object.metadata, &kept, check_slice_encoding)
 }
 
 /// What pools and slices keep alike.
@@ -80,11 +80,15 @@ struct Kept<'a> {
     allocations: &'a BTreeMap<String, Allocation>,
 }
 
-fn ledger(metadata: &ObjectMeta, kept: &Kept<'_>) -> Result<Ledger, RecordErrors> {
+fn ledger(
+    metadata: &ObjectMeta,
+    kept: &Kept<'_>,
+    check: fn(&BTreeMap<String, String>) -> Result<(), UnknownEncoding>,
+) -> Result<Ledger, RecordErrors> {
     let mut wrong = Wrong::default();
     let none = BTreeMap::new();
     let annotations = metadata.annotations.as_ref().unwrap_or(&none);
-    wrong.note(check_encoding(annotations).map_err(RecordError::from));
+    wrong.note(check(annotations).map_err(RecordError::from));
     let pool = wrong.note(read_uid(metadata)).unwrap_or_default();
     let sequence = wrong.note(read_number("status.sequence", kept.sequence)).unwrap_or_default();
     let begun = kept.hold.as_ref().map(|hold| read_time("status.hold.until", &hold.until));

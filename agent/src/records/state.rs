@@ -1,7 +1,9 @@
 //! A host's report: `policy::claim::HostState` ↔ a `NodeNetworkState`.
 //!
 //! Two readers, for two questions. The agent compares what it said ([`said`]) with what it has to say. Whoever gives or
-//! frees addresses must see whatever is on a NIC, pooled or not ([`shown`]): what is visibly in use is never given.
+//! frees addresses must see whatever is on a NIC, pooled or not ([`shown`]): what is visibly in use is never given. What stands
+//! there for an address and is none is in no range, so it is in nobody's way: `currentState` has no schema, and one host's
+//! report must not stop all pools.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -48,22 +50,16 @@ pub fn said(object: &NodeNetworkState) -> Result<HostState, RecordErrors> {
 /// What the host shows: what its agent said, and every address in `status.currentState`.
 pub fn shown(object: &NodeNetworkState) -> Result<HostState, RecordErrors> {
     let mut state = said(object)?;
-    let mut wrong = Wrong::default();
     let current = object.status.as_ref().and_then(|status| status.current_state.as_ref());
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
-    let interfaces = list(current.and_then(|current| current.get("interfaces")));
-    for (i, interface) in interfaces.iter().enumerate() {
+    for interface in list(current.and_then(|current| current.get("interfaces"))) {
         for family in ["ipv4", "ipv6"] {
             let addresses = list(interface.get(family).and_then(|family| family.get("address")));
-            for (j, address) in addresses.iter().enumerate() {
-                let path = format!("status.currentState.interfaces[{i}].{family}.address[{j}].ip");
-                let text = address.get("ip").and_then(Value::as_str);
-                let text = text.ok_or_else(|| RecordError::Missing { path: path.clone() });
-                state.shows.extend(wrong.note(text.and_then(|text| read_ip(&path, text))));
-            }
+            let texts = addresses.iter().filter_map(|address| address.get("ip")?.as_str());
+            state.shows.extend(texts.filter_map(|text| Some(text.parse::<IpAddr>().ok()?.to_canonical())));
         }
     }
-    wrong.or(state)
+    Ok(state)
 }
 
 /// The metadata to create a report with.

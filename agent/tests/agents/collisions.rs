@@ -1,6 +1,7 @@
 //! Addresses that somebody outside uses on the wire (rule 10, R17).
 
 use crds::names::annotation::WIRE_PROBE;
+use crds::{NodeIPPool, NodeIPSlice};
 use serde_json::{Value, json};
 
 use crate::SEEDS;
@@ -8,6 +9,7 @@ use crate::field::{Field, Gateway, Host, one_address};
 use crate::on::On;
 use crate::restart::dead;
 use crate::told::{POLICY, POOL, told_that};
+use crate::world::Object;
 
 /// Where whoever is at the other end of a card is at first.
 const ELSEWHERE: &str = "192.0.2.254";
@@ -51,8 +53,8 @@ async fn another_is_used(field: &Field, host: &Host, policy: &str, ip: &str) -> 
     now
 }
 
-fn is_quarantined(pool: &Value, ip: &str, mac: &str) -> bool {
-    let entry = &pool["status"]["allocations"][ip];
+fn is_quarantined(ledger: &Value, ip: &str, mac: &str) -> bool {
+    let entry = &ledger["status"]["allocations"][ip];
     let fields = ["state", "reason", "mac", "interface", "node"].map(|field| entry[field].as_str());
     fields == [Some("Quarantined"), Some("IPCollision"), Some(mac), Some("eth0"), Some("node01")]
 }
@@ -64,19 +66,23 @@ async fn agree_but_aside(field: &Field, ips: &[&str]) {
     field.agree_but(&named).await;
 }
 
-/// R17: another is claimed and the policy succeeds; condition and Events name address, node, interface and the other side;
-/// when the quarantine is over all is well again.
-pub(crate) async fn r17_an_address_in_use_is_declined_and_another_used(on: On) {
+/// Another is claimed and the policy succeeds; condition and Events name address, node, interface and the other side; when the
+/// quarantine is over all is well again. `K`: what has the ledger that the address is in, and how it is called.
+async fn another_is_used_and_all_is_well_again<K: Object>(
+    on: On,
+    range: Value,
+    ledger: impl Fn(&str) -> String,
+) {
     let field = Field::new(on).await;
-    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}, "quarantine": "4s"})).await;
+    field.pool("traffic-1", json!({"range": range, "quarantine": "4s"})).await;
     let host = field.host("node01", 1).await;
     let stranger = host.gateway("eth0", ELSEWHERE);
     let ip = known_address(&field, &host, &stranger).await;
     field.policy("one", one_address("traffic-1")).await;
     let mac = stranger.mac("far0");
     let collides = ["False", "IPCollision", &message(&ip, &mac)];
-    let pool = field.until_pool("traffic-1", "colliding", |pool| condition(pool) == collides).await;
-    assert!(is_quarantined(&pool, &ip, &mac), "{pool:#}");
+    field.until_pool("traffic-1", "colliding", |pool| condition(pool) == collides).await;
+    field.until::<K>(&ledger(&ip), "where it is set aside", |of| is_quarantined(of, &ip, &mac)).await;
     let now = another_is_used(&field, &host, "one", &ip).await;
     told_that(&field, POOL, "IPCollision", &message(&ip, &mac)).await;
     let words = format!("node node01: {ip} of pool traffic-1 is in use by {mac}, heard on eth0");
@@ -89,6 +95,41 @@ pub(crate) async fn r17_an_address_in_use_is_declined_and_another_used(on: On) {
     field.until_pool("traffic-1", "well again", well).await;
     assert_eq!(host.addresses("eth0"), [format!("{now}/24")]);
     assert_eq!(stranger.ip("-4 -o addr show dev far0").matches(&format!("{ip}/24")).count(), 1);
+    field.agree().await;
+}
+
+/// R17.
+pub(crate) async fn r17_an_address_in_use_is_declined_and_another_used(on: On) {
+    let pool = |_: &str| "traffic-1".to_owned();
+    another_is_used_and_all_is_well_again::<NodeIPPool>(on, json!({"cidr": SEEDS}), pool).await;
+}
+
+/// R17, R41: of a sliced pool, too. What is set aside is in a slice, and the pool tells of it all the same; its host gives the
+/// slice back in time, though nobody asks it for anything.
+pub(crate) async fn r17_r41_an_address_in_use_of_a_sliced_pool_is_free_in_time(on: On) {
+    let slice = |ip: &str| format!("traffic-1.{ip}");
+    let range = json!({"cidr": SEEDS, "perNodeHostBits": 0});
+    another_is_used_and_all_is_well_again::<NodeIPSlice>(on, range, slice).await;
+}
+
+/// R17, R41: without a controller, and though agent and policy are others by then.
+pub(crate) async fn r17_r41_what_a_slice_has_aside_is_free_without_a_controller(on: On) {
+    let mut field = Field::new(on).await;
+    let range = json!({"cidr": SEEDS, "perNodeHostBits": 8});
+    field.pool("traffic-1", json!({"range": range, "quarantine": "6s"})).await;
+    let mut host = field.host("node01", 1).await;
+    let stranger = host.gateway("eth0", ELSEWHERE);
+    let ip = known_address(&field, &host, &stranger).await;
+    field.lose_controller().await;
+    field.policy("one", one_address("traffic-1")).await;
+    another_is_used(&field, &host, "one", &ip).await;
+    let (slice, mac) = ("traffic-1.10.10.10.0", stranger.mac("far0"));
+    field.until::<NodeIPSlice>(slice, "where it is set aside", |of| is_quarantined(of, &ip, &mac)).await;
+    field.delete_policy("one").await;
+    field.until_no_enactment(&host, "one").await;
+    host.stop().await;
+    field.start(&mut host).await;
+    field.until_gone::<NodeIPSlice>(slice).await;
     field.agree().await;
 }
 

@@ -221,7 +221,7 @@ impl Field {
         let slices = self.api::<NodeIPSlice>();
         let refused = slices.patch(name, &PatchParams::default(), &none).await.expect_err("it is in use");
         let slice = slices.get(name).await.expect("it is there still");
-        let held = slice.status.map_or(0, |status| status.allocations.len());
+        let held = slice.ledger().allocations.len();
         let meant = json!({"metadata": {"annotations": {CONFIRM_RELEASE: held.to_string()}}});
         slices.patch(name, &PatchParams::default(), &Patch::Merge(meant)).await.expect("an annotation");
         self.force_away::<NodeIPSlice>(name).await;

@@ -23,7 +23,7 @@ use wire::Wire;
 
 pub(crate) use rights::a_right_that_is_lacking_is_named;
 
-/// So long after it is over all are served.
+/// So long after it is over all are served, where hosts start at once; a machine on which they take their time has that much longer.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// A controller that reaches the API server directly.
@@ -71,7 +71,7 @@ async fn recovers(fleet: &mut Fleet, started: Duration) {
     fleet.until("served", |world| available(world) == HOSTS).await;
     let took = begun.elapsed();
     println!("all served {took:?} after it was over; the hosts had started in {started:?}");
-    assert!(took < MINUTE, "{took:?} after it was over; the hosts had started in {started:?}");
+    assert!(took < MINUTE + started, "{took:?} after it was over; the hosts had started in {started:?}");
     served(fleet).await;
 }
 

@@ -101,6 +101,8 @@ suite! {
             a_claim_that_a_leader_leaves_is_served_by_its_host;
         collisions:
             r17_an_address_in_use_is_declined_and_another_used
+            r17_r41_an_address_in_use_of_a_sliced_pool_is_free_in_time
+            r17_r41_what_a_slice_has_aside_is_free_without_a_controller
             r17_a_host_that_serves_itself_declines_too
             r17_r27_at_boot_the_wire_is_asked_first
             r17_what_is_on_the_card_is_not_asked_for
@@ -172,6 +174,7 @@ suite! {
             r33_r66_r97_r99_a_pool_made_anew_takes_back_what_it_has
             r60_r74_r109_a_full_pool_grows
             r62_r64_r65_r82_r95_r96_a_range_drains_and_goes
+            r62_r74_r75_a_range_goes_when_another_has_all_it_holds
             r78_r92_both_families_or_none
             r81_r103_pools_of_the_configuration_are_there
             r85_r87_r90_r105_r109_ties_are_broken
@@ -183,7 +186,9 @@ suite! {
             an_enactment_is_its_nodes_and_goes_with_its_policy;
         resets:
             r15_r38_a_reset_that_fails_says_so
+            r15_r38_r40_what_cannot_be_read_ends_with_its_node
             r29_r40_many_that_vanish_at_once_need_a_word
+            r35_r38_a_sliced_pool_is_reset
             r35_r38_r39_a_whole_pool_is_reset
             r36_a_name_that_no_pool_has_is_told
             r36_r38_a_pool_is_reset_for_a_policy

@@ -448,3 +448,45 @@ pub(crate) async fn r62_r64_r65_r82_r95_r96_a_range_drains_and_goes(on: On) {
     assert_eq!([first.addresses("eth0"), second.addresses("eth0")], had);
     field.agree().await;
 }
+
+/// R62, R74, R75: a full range grows to one that overlaps it, and shrinks to it again. Each time the old one drains, and goes when the
+/// new one has all that it holds, though nobody gave anything back; holders keep what they have. Who turns up afterwards with
+/// an address that is in neither is told of.
+pub(crate) async fn r62_r74_r75_a_range_goes_when_another_has_all_it_holds(on: On) {
+    let field = Field::told(on, graced(1)).await;
+    let small = json!({"name": "small", "cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.2"});
+    field.pool("racks", json!({"ranges": [small], "quarantine": "1s", "staticBand": "None"})).await;
+    let mut policy = one_address("racks");
+    policy["maxUnavailable"] = json!("100%");
+    field.policy("one", policy).await;
+    let hosts = [field.host("node01", 1).await, field.host("node02", 1).await];
+    for host in &hosts {
+        field.until_standing(host, "one", "Available").await;
+    }
+    let full = field.until_pool("racks", "full", |pool| pool["status"]["available"] == 0).await;
+    let cards = || hosts.each_ref().map(|host| host.addresses("eth0"));
+    let had = cards();
+    let wide = json!({"name": "wide", "cidr": "10.10.10.0/23"});
+    let narrow = json!({"name": "narrow", "cidr": "10.10.10.0/24"});
+    for (mut old, new) in [(small, &wide), (wide.clone(), &narrow)] {
+        let name = old["name"].clone();
+        old["state"] = json!("Draining");
+        field.patch_pool("racks", json!({"spec": {"ranges": [old, new]}})).await;
+        field.until_pool("racks", "drained", |pool| pool["status"]["drained"] == json!([name])).await;
+        field.patch_pool("racks", json!({"spec": {"ranges": [new]}})).await;
+        let gone = |pool: &Value| pool["status"]["drained"].is_null() && pool["status"]["allocated"] == 2;
+        let pool = field.until_pool("racks", "without it", gone).await;
+        assert_eq!(pool["status"]["allocations"], full["status"]["allocations"]);
+        assert_eq!(cards(), had);
+    }
+    let mut late = field.enactment(&hosts[0], "one").await["status"]["ippool"].clone();
+    late["racks"]["requests"]["address"]["id"] = json!("late");
+    late["racks"]["requests"]["address"]["holds"]["ip"] = json!("10.10.11.9");
+    late["racks"].as_object_mut().expect("claims").remove("grants");
+    field.make_node("node03", "False").await;
+    field.copy_enactment("node03", "late", late).await;
+    let event = told_that(&field, POOL, "AddressInNoRange", "10.10.11.9 (node node03)").await;
+    assert_eq!(event.type_.as_deref(), Some("Warning"));
+    assert_eq!(cards(), had);
+    field.agree_but(&["enactment node03.late"]).await;
+}

@@ -1,11 +1,13 @@
 //! A pool put together anew because somebody asks for it: as a whole, for one policy, for one node.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crds::NodeIPPool;
 use crds::names::annotation::{CONFIRM_RELEASE, RESET_POOL};
+use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment};
 use futures_util::{StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -17,10 +19,15 @@ use crate::on::On;
 use crate::told::{POLICY, POOL, told, told_that};
 
 const UP_TO_DATE: [&str; 3] = ["True", "ReconciledPool", "The pool is up to date"];
+const OUT_OF_STEP: [&str; 3] = [
+    "False",
+    "UnsyncronizedIPPool",
+    "Failed to reconstruct the IP pool, it may not be in sync with the nodes.",
+];
 
-/// Every reason that a pool gives, in the order in which it gives them.
+/// Every version of a pool, in the order in which they come.
 struct Said {
-    reasons: Arc<Mutex<Vec<String>>>,
+    versions: Arc<Mutex<Vec<Value>>>,
     task: JoinHandle<()>,
 }
 
@@ -30,28 +37,49 @@ impl Said {
         let api: Api<NodeIPPool> = Api::all(field.client());
         let now = api.get(pool).await.expect("a pool").metadata.resource_version.expect("a version");
         let only = WatchParams::default().fields(&format!("metadata.name={pool}"));
-        let reasons: Arc<Mutex<Vec<String>>> = Arc::default();
-        let noted = reasons.clone();
+        let versions: Arc<Mutex<Vec<Value>>> = Arc::default();
+        let noted = versions.clone();
         let task = tokio::spawn(async move {
             let mut watch = api.watch(&only, &now).await.expect("a watch").boxed();
             while let Ok(Some(event)) = watch.try_next().await {
                 let WatchEvent::Modified(pool) = event else { continue };
-                let reason = pool.status.and_then(|status| status.conditions.into_iter().next());
-                let Some(reason) = reason.map(|one| one.reason) else { continue };
-                let mut noted = noted.lock().expect("no panic");
-                if noted.last() != Some(&reason) {
-                    noted.push(reason);
-                }
+                noted.lock().expect("no panic").push(json!(pool));
             }
         });
-        Self { reasons, task }
+        Self { versions, task }
+    }
+
+    fn versions(&self) -> Vec<Value> {
+        self.versions.lock().expect("no panic").clone()
+    }
+
+    /// The reasons that it gave.
+    fn reasons(&self) -> Vec<String> {
+        let all = self.versions();
+        let mut reasons: Vec<String> = all.iter().map(|pool| condition(pool)[1].to_owned()).collect();
+        reasons.dedup();
+        reasons
+    }
+
+    /// Its entries as the reset left them, by its own write: when the pool is up to date again whatever differs is tended to
+    /// as well, asked for or not.
+    fn reset(&self) -> Value {
+        let all = self.versions();
+        let last = all.iter().rfind(|pool| condition(pool)[1] == "ReconcilingPool");
+        last.expect("a reset")["status"]["allocations"].clone()
+    }
+
+    /// Its entries as the first write of a ledger that was rebuilt as a whole has them.
+    fn rebuilt(&self) -> Value {
+        let all = self.versions();
+        let before = all.iter().rposition(|pool| condition(pool)[1] == "ReconcilingPool");
+        all[before.expect("a reset") + 1]["status"]["allocations"].clone()
     }
 
     /// Waits until this was said, one after the other and nothing in between.
     async fn until(&self, wanted: &[&str]) {
-        let said = || self.reasons.lock().expect("no panic").clone();
         let is_said = || {
-            let said = said();
+            let said = self.reasons();
             let last = &said[said.len().saturating_sub(wanted.len())..];
             last == wanted
         };
@@ -60,7 +88,7 @@ impl Said {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
-        assert!(waited.await.is_ok(), "{wanted:?}: {:?}", said());
+        assert!(waited.await.is_ok(), "{wanted:?}: {:?}", self.reasons());
     }
 }
 
@@ -92,64 +120,162 @@ fn on_cards(hosts: &[Host; 2]) -> Vec<Vec<String>> {
     hosts.iter().flat_map(|host| [host.addresses("eth0"), host.addresses("eth1")]).collect()
 }
 
+/// Who has what by a ledger, and how: policy, node, request, and whether it is set aside.
+fn entries(ledger: &Value) -> BTreeMap<String, [String; 4]> {
+    let fields = ["policy", "node", "request", "state"];
+    let said = |entry: &Value| fields.map(|field| entry[field].as_str().unwrap_or_default().to_owned());
+    ledger.as_object().into_iter().flatten().map(|(ip, entry)| (ip.clone(), said(entry))).collect()
+}
+
+/// The entry of a policy on a node, under an id that nobody asks by, and an address that is free for it.
+fn stale(ledger: &Value, [policy, node]: [&str; 2]) -> (String, Value) {
+    let all = ledger.as_object().expect("entries");
+    let is_theirs = |entry: &&Value| entry["policy"] == policy && entry["node"] == node;
+    let mut entry = all.values().find(is_theirs).expect("an entry").clone();
+    entry["request"] = json!(format!("stale-{policy}-{node}"));
+    let mut free = (1..255).map(|last| format!("10.10.10.{last}")).filter(|ip| !all.contains_key(ip));
+    (free.next().expect("a free address"), entry)
+}
+
+/// A ledger that somebody has spoilt by hand, while nobody leads.
+struct Spoilt {
+    before: Value,
+    reset: BTreeMap<String, [String; 4]>,
+    said: Said,
+}
+
+impl Spoilt {
+    /// A policy's entry of a node is gone, and one is there that nobody asked for: of a policy and a node that a reset is about,
+    /// and of others.
+    async fn by_hand(field: &mut Field, before: Value, within: [&str; 2], without: [&str; 2]) -> Self {
+        field.lose_controller().await;
+        let (mut ledger, mut patch) = (before.clone(), json!({}));
+        let mut reset = entries(&before);
+        for whose in [within, without] {
+            let is_theirs = |(_, entry): &(&String, &[String; 4])| entry[..2] == whose;
+            let missing = reset.iter().find(is_theirs).expect("an entry").0.clone();
+            let (ip, mut entry) = stale(&ledger, whose);
+            patch[&missing] = Value::Null;
+            patch[&ip] = entry.clone();
+            ledger[&ip] = entry.clone();
+            // What the host holds is back, and the other is set aside (rule 4); or it stays as it is.
+            match whose == within {
+                true => entry["state"] = json!("Quarantined"),
+                false => drop(reset.remove(&missing)),
+            }
+            reset.extend(entries(&json!({ip: entry})));
+        }
+        let there = entries(&ledger).into_keys().filter(|ip| patch.get(ip) != Some(&Value::Null));
+        let offset = |ip: String| ip.rsplit('.').next()?.parse::<u8>().ok()?.checked_sub(1);
+        let offsets: BTreeSet<u8> = there.filter_map(offset).collect();
+        field
+            .patch_pool_status("traffic-1", json!({"allocations": patch, "allocated-offsets": offsets}))
+            .await;
+        let said = Said::of(field, "traffic-1").await;
+        Self { before, reset, said }
+    }
+
+    /// Exactly what the reset is about is put right by it. What else differs is found out then, as it would have been without.
+    async fn until_put_right(self, field: &Field) {
+        self.said.until(&["ReconcilingPool", "ReconciledPool"]).await;
+        assert_eq!(entries(&self.said.reset()), self.reset);
+        let before = entries(&self.before);
+        let is_whole =
+            |pool: &Value| condition(pool) == UP_TO_DATE && entries(&pool["status"]["allocations"]) == before;
+        field.until_pool("traffic-1", "as it was", is_whole).await;
+    }
+}
+
 fn is_unmarked(object: &Value) -> bool {
     object["metadata"]["annotations"][RESET_POOL].is_null()
 }
 
-/// R36, R38: of a policy alone. The pool says that it is being updated, and then that it is up to date; nobody's address
-/// changes, neither in the ledger nor on a card; the annotation goes, and the policy is otherwise left as it is.
+fn is_reset(pool: &Value) -> bool {
+    is_unmarked(pool) && condition(pool) == UP_TO_DATE
+}
+
+/// R36, R38: of a policy alone. The pool says that it is being updated, and then that it is up to date; what of the policy's is
+/// wrong in the ledger is put right, and nothing of another's; no card changes; the annotation goes, and the policy is
+/// otherwise left as it is.
 pub(crate) async fn r36_r38_a_pool_is_reset_for_a_policy(on: On) {
-    let field = Field::new(on).await;
+    let mut field = Field::new(on).await;
     let (hosts, before) = two_hosts_two_policies(&field).await;
     let cards = on_cards(&hosts);
     let policy = field.until_policy("one", "there", |_| true).await;
-    let said = Said::of(&field, "traffic-1").await;
+    let spoilt = Spoilt::by_hand(&mut field, before, ["one", "node02"], ["two", "node02"]).await;
     field.annotate_policy("one", RESET_POOL, json!("traffic-1")).await;
+    field.find_controller();
     let after = field.until_policy("one", "done", is_unmarked).await;
     assert_eq!(after["metadata"]["generation"], policy["metadata"]["generation"]);
-    said.until(&["ReconcilingPool", "ReconciledPool"]).await;
-    let pool = field.until_pool("traffic-1", "up to date", |pool| condition(pool) == UP_TO_DATE).await;
-    assert_eq!(pool["status"]["allocations"], before);
+    spoilt.until_put_right(&field).await;
     assert_eq!(on_cards(&hosts), cards);
     told_that(&field, POOL, "PoolReset", "policy one").await;
     field.agree().await;
 }
 
-/// R37, R38: of one node alone, by its enactment.
+/// R37, R38: of one node alone, by its enactment, and of all that it has there.
 pub(crate) async fn r37_r38_a_pool_is_reset_for_a_node(on: On) {
-    let field = Field::new(on).await;
+    let mut field = Field::new(on).await;
     let (hosts, before) = two_hosts_two_policies(&field).await;
     let cards = on_cards(&hosts);
-    let said = Said::of(&field, "traffic-1").await;
+    let spoilt = Spoilt::by_hand(&mut field, before, ["two", "node02"], ["two", "node01"]).await;
     field.annotate_enactment(&hosts[1], "one", RESET_POOL, json!("traffic-1")).await;
+    field.find_controller();
     field.until_enactment(&hosts[1], "one", "done", is_unmarked).await;
-    said.until(&["ReconcilingPool", "ReconciledPool"]).await;
-    let pool = field.until_pool("traffic-1", "up to date", |pool| condition(pool) == UP_TO_DATE).await;
-    assert_eq!(pool["status"]["allocations"], before);
+    spoilt.until_put_right(&field).await;
     assert_eq!(on_cards(&hosts), cards);
     told_that(&field, POOL, "PoolReset", "enactment node02.one").await;
     field.agree().await;
 }
 
-/// R35, R38, R39: of the whole pool, by its annotation and by emptied offsets: the same is said, and nothing changes.
+/// R35, R38, R39: of the whole pool, by its annotation and by emptied offsets: the same is said, and nothing that is held changes.
+/// What is not goes with the offsets, after a quarantine (rule 4).
 pub(crate) async fn r35_r38_r39_a_whole_pool_is_reset(on: On) {
     let field = Field::new(on).await;
     let (hosts, before) = two_hosts_two_policies(&field).await;
     let cards = on_cards(&hosts);
-    let ips = |entries: &Value| -> Vec<(String, Value)> {
-        let all = entries.as_object().cloned().unwrap_or_default();
-        all.into_iter().map(|(ip, entry)| (ip, entry["request"].clone())).collect()
-    };
     let said = Said::of(&field, "traffic-1").await;
     field.annotate_pool("traffic-1", RESET_POOL, json!("traffic-1")).await;
     field.until_pool("traffic-1", "done", is_unmarked).await;
     said.until(&["ReconcilingPool", "ReconciledPool"]).await;
-    field.patch_pool_status("traffic-1", json!({"allocated-offsets": []})).await;
+    let (ip, entry) = stale(&before, ["one", "node01"]);
+    field.patch_pool_status("traffic-1", json!({"allocations": {&ip: entry}, "allocated-offsets": []})).await;
     let whole = |pool: &Value| pool["status"]["allocated-offsets"].as_array().map(Vec::len) == Some(4);
     let pool = field.until_pool("traffic-1", "whole", whole).await;
     said.until(&["ReconcilingPool", "ReconciledPool", "ReconcilingPool", "ReconciledPool"]).await;
-    assert_eq!(ips(&pool["status"]["allocations"]), ips(&before));
+    assert_eq!(said.rebuilt()[&ip]["state"], "Quarantined");
+    assert_eq!(entries(&pool["status"]["allocations"]), entries(&before));
     assert_eq!(on_cards(&hosts), cards);
+    field.agree().await;
+}
+
+/// R35, R38: of a sliced pool what is put together anew is its own ledger: what nobody holds is set aside there, and then the block
+/// around it is anybody's again. Slices stay as they are.
+pub(crate) async fn r35_r38_a_sliced_pool_is_reset(on: On) {
+    let mut field = Field::new(on).await;
+    let range = json!({"cidr": SEEDS, "perNodeHostBits": 0});
+    field.pool("traffic-1", json!({"range": range, "quarantine": "1s"})).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let counted = |pool: &Value| condition(pool) == UP_TO_DATE && pool["status"]["allocated"] == 1;
+    let before = field.until_pool("traffic-1", "given of", counted).await;
+    let name = format!("traffic-1.{}", host.addresses("eth0")[0].split('/').next().expect("an address"));
+    let slice = field.until::<NodeIPSlice>(&name, "held", |_| true).await;
+    field.lose_controller().await;
+    let (ip, entry) = stale(&json!(crate::world::entries(&slice)), ["one", "node01"]);
+    field.patch_pool_status("traffic-1", json!({"allocations": {&ip: entry}})).await;
+    let said = Said::of(&field, "traffic-1").await;
+    field.annotate_pool("traffic-1", RESET_POOL, json!("traffic-1")).await;
+    field.find_controller();
+    field.until_pool("traffic-1", "done", is_unmarked).await;
+    said.until(&["ReconcilingPool", "ReconciledPool"]).await;
+    assert_eq!(entries(&said.rebuilt()).keys().collect::<Vec<_>>(), [&ip]);
+    assert_eq!(said.rebuilt()[&ip]["state"], "Quarantined");
+    let pool = field.until_pool("traffic-1", "as it was", counted).await;
+    assert_eq!(pool["status"]["available"], before["status"]["available"]);
+    let after = field.until::<NodeIPSlice>(&name, "there", |_| true).await;
+    assert_eq!(after["metadata"]["resourceVersion"], slice["metadata"]["resourceVersion"]);
     field.agree().await;
 }
 
@@ -191,27 +317,46 @@ pub(crate) async fn r15_r38_a_reset_that_fails_says_so(on: On) {
     field.copy_enactment("node02", "broken", claims).await;
     field.relabel_enactment("node02", "broken", json!({"nmstate.io/policy": null})).await;
     field.annotate_pool("traffic-1", RESET_POOL, json!("traffic-1")).await;
-    let failed = |pool: &Value| {
-        condition(pool)
-            == [
-                "False",
-                "UnsyncronizedIPPool",
-                "Failed to reconstruct the IP pool, it may not be in sync with the nodes.",
-            ]
-    };
-    field.until_pool("traffic-1", "out of step", failed).await;
+    field.until_pool("traffic-1", "out of step", |pool| condition(pool) == OUT_OF_STEP).await;
     told_that(&field, POOL, "UnsyncronizedIPPool", "node02.broken").await;
     let late = field.host("node03", 1).await;
     field.until_standing(&late, "one", "Pending").await;
     assert!(late.addresses("eth0").is_empty(), "nothing is given");
     field.relabel_enactment("node02", "broken", json!({"nmstate.io/policy": "broken"})).await;
-    field
-        .until_pool("traffic-1", "up to date", |pool| is_unmarked(pool) && condition(pool) == UP_TO_DATE)
-        .await;
+    field.until_pool("traffic-1", "up to date", is_reset).await;
     field.until_standing(&late, "one", "Available").await;
     assert_eq!(host.addresses("eth0"), had);
     // What somebody copied is still there.
     field.agree_but(&["enactment node02.broken"]).await;
+}
+
+/// R15, R38: what can't be read of one node's enactment holds up the pools that it names, and no other; and no longer than that
+/// node's host has to hear that its Node is gone. Then the enactment goes, too.
+pub(crate) async fn r15_r38_r40_what_cannot_be_read_ends_with_its_node(on: On) {
+    let field = Field::new(on).await;
+    let pools = [("traffic-1", SEEDS), ("traffic-2", "10.10.20.0/24")];
+    for (pool, cidr) in pools {
+        field.pool(pool, json!({"range": {"cidr": cidr}, "quarantine": "1s"})).await;
+        field.until_pool(pool, "up to date", is_reset).await;
+    }
+    field.make_node("node02", "False").await;
+    let request = json!({"id": "broken", "want": true, "holds": {"ip": "nonsense"}});
+    let claims = json!({"traffic-1": {"requests": {"address": request}}});
+    field.copy_enactment("node02", "broken", claims).await;
+    for (pool, _) in pools {
+        field.annotate_pool(pool, RESET_POOL, json!(pool)).await;
+    }
+    field.until_pool("traffic-1", "out of step", |pool| condition(pool) == OUT_OF_STEP).await;
+    let told = told_that(&field, POOL, "UnsyncronizedIPPool", "node02.broken").await;
+    assert_eq!(told.involved_object.name.as_deref(), Some("traffic-1"));
+    field.until_pool("traffic-2", "up to date", is_reset).await;
+    field.delete::<Node>("node02").await;
+    field.until_gone::<NodeNetworkConfigurationEnactment>("node02.broken").await;
+    field.until_pool("traffic-1", "up to date", is_reset).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    field.agree().await;
 }
 
 /// R29, R40: more hosts than are lost on a bad day vanish while nobody looks: nothing of theirs is released before an

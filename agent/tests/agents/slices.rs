@@ -13,6 +13,7 @@ use crate::field::{Field, Host, address_on, doubles, one_address};
 use crate::on::On;
 use crate::pause::Pause;
 use crate::told::{POOL, told};
+use crate::world::entries;
 
 /// A range cut into blocks of so many host bits.
 fn sliced(cidr: &str, bits: u8) -> Value {
@@ -35,7 +36,7 @@ async fn slices_of(field: &Field, host: &Host) -> Vec<NodeIPSlice> {
 }
 
 fn held(slice: &NodeIPSlice) -> BTreeSet<String> {
-    slice.status.iter().flat_map(|status| status.allocations.keys().cloned()).collect()
+    slice.ledger().allocations.keys().cloned().collect()
 }
 
 /// Without slices, once everybody has heard.
@@ -388,10 +389,8 @@ pub(crate) async fn rule7_a_node_made_anew_keeps_what_is_on_its_card(on: On) {
     field.make_node(&host.name, "True").await;
     field.start(&mut host).await;
     let name = before.metadata.name.clone().expect("a name");
-    let is_anew = |slice: &Value| {
-        slice["spec"]["nodeUID"] != json!(before.spec.node_uid)
-            && slice["status"]["allocations"].as_object().is_some_and(|entries| entries.len() == 1)
-    };
+    let is_anew =
+        |slice: &Value| slice["spec"]["nodeUID"] != json!(before.spec.node_uid) && entries(slice).len() == 1;
     field.until::<NodeIPSlice>(&name, "the new Node's", is_anew).await;
     assert_eq!(host.addresses("eth0"), had);
     field.until_pool("sliced", "in slices alone", |pool| pool["status"]["allocations"] == json!({})).await;
@@ -417,8 +416,7 @@ pub(crate) async fn r71_a_slice_deleted_by_force_comes_back(on: On) {
         .until_pool("sliced", "keeping it", |pool| pool["status"]["allocations"][&ip]["node"] == "node01")
         .await;
     field.start(&mut host).await;
-    let holds =
-        |slice: &Value| slice["status"]["allocations"].as_object().is_some_and(|all| all.contains_key(&ip));
+    let holds = |slice: &Value| entries(slice).contains_key(&ip);
     field.until::<NodeIPSlice>(&name, "there again", holds).await;
     assert_eq!(host.addresses("eth0"), had);
     field.agree().await;

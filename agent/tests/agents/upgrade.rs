@@ -59,12 +59,6 @@ async fn taken_over(real: &'static Cluster) {
     reported(&field, &host, &state).await;
     field.until_no_enactment(&host, "gone").await;
     pooled(&field, &host).await;
-    let pools = real.plane.run_kubectl(&["get", "nip"]);
-    let columns: Vec<Vec<&str>> = pools.lines().map(|line| line.split_whitespace().collect()).collect();
-    let head = ["NAME", "CIDR", "CAPACITY", "ALLOCATED", "AVAILABLE", "STATUS", "REASON", "AGE"];
-    assert_eq!(columns[0], head);
-    assert_eq!(columns[1][..3], ["traffic-1", SEEDS, "254"], "{pools}");
-    assert_eq!(columns[1][5], "True", "{pools}");
     field.agree().await;
 }
 
@@ -109,9 +103,18 @@ async fn pooled(field: &Field, host: &Host) {
     host.wait_until("an address", || host.addresses("eth2").len() == 1).await;
     let own = field.enactment(host, "pooled").await;
     assert_eq!(own["metadata"]["finalizers"], json!(["nmstate.io/addresses"]));
+    shown(&field.on.real().plane.run_kubectl(&["get", "nip"]));
     field.delete_policy("pooled").await;
     field.until_no_enactment(host, "pooled").await;
     assert!(host.addresses("eth2").is_empty());
+}
+
+/// A pool of which one address is given, as kubectl shows it.
+fn shown(pools: &str) {
+    let lines: Vec<Vec<&str>> = pools.lines().map(|line| line.split_whitespace().collect()).collect();
+    let [head, row] = lines.as_slice() else { panic!("one pool: {pools}") };
+    assert_eq!(head[..], ["NAME", "CIDR", "CAPACITY", "ALLOCATED", "AVAILABLE", "STATUS", "REASON", "AGE"]);
+    assert_eq!(row[..7], ["traffic-1", SEEDS, "254", "1", "253", "True", "ReconciledPool"], "{pools}");
 }
 
 fn veth(name: &str, mtu: u32) -> Value {

@@ -67,7 +67,7 @@ impl World {
     pub(crate) async fn see(client: &Client, places: &Places) -> Result<Self, kube::Error> {
         let mut world = Self {
             pools: list::<NodeIPPool>(client).await?,
-            slices: list::<NodeIPSlice>(client).await?,
+            slices: list::<NodeIPSlice>(client).await?.into_iter().map(with_ledger).collect(),
             policies: list::<NodeNetworkConfigurationPolicy>(client).await?,
             enactments: list::<NodeNetworkConfigurationEnactment>(client).await?,
             states: list::<NodeNetworkState>(client).await?,
@@ -120,6 +120,18 @@ impl World {
         let claims = self.journals.get(host).and_then(|journal| journal["claims"].as_array());
         claims.into_iter().flatten().map(|claim| (claim[0].clone(), claim[1].clone())).collect()
     }
+}
+
+/// A slice whose ledger is in its status, as it is once it was written.
+fn with_ledger((name, mut slice): (String, Value)) -> (String, Value) {
+    slice["status"] = json!({"allocations": entries(&slice)});
+    (name, slice)
+}
+
+/// What is held in a slice, by its ledger or by what it was made with.
+pub(crate) fn entries(slice: &Value) -> Objects {
+    let slice: NodeIPSlice = serde_json::from_value(slice.clone()).expect("a slice");
+    slice.ledger().allocations.iter().map(|(ip, entry)| (ip.clone(), json!(entry))).collect()
 }
 
 impl fmt::Display for World {

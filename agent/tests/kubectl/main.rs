@@ -6,6 +6,7 @@ mod agents;
 mod folder;
 mod hosts;
 mod namespaces;
+mod pools;
 mod support;
 
 use support::{Server, table, words};

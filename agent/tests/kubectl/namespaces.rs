@@ -130,12 +130,18 @@ pub(crate) fn steady(text: &str) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split_whitespace().map(word).collect()).collect()
 }
 
-/// `berth` and `kubectl` on the PATH, and in place of ssh a copy from one mount namespace to another.
-pub(crate) fn programs(folder: &Path, hosts: &BTreeMap<&str, Host>) {
+/// A folder for the PATH, with `berth` and `kubectl` in it.
+pub(crate) fn tools(folder: &Path) -> PathBuf {
     let bin = folder.join("bin");
     fs::create_dir_all(&bin).expect("a folder");
     symlink(env!("CARGO_BIN_EXE_berth"), bin.join("berth")).expect("a link");
     symlink(&*KUBECTL, bin.join("kubectl")).expect("a link");
+    bin
+}
+
+/// The same, and in place of ssh a copy from one mount namespace to another.
+pub(crate) fn programs(folder: &Path, hosts: &BTreeMap<&str, Host>) {
+    let bin = tools(folder);
     let cases: String = hosts.iter().map(|(name, host)| format!("{name}) pid={};;\n", host.pid())).collect();
     let script = format!(
         "#!/bin/sh\nset -e\nto=${{2#*:}}\ncase ${{2%%:*}} in\n{cases}esac\n\

@@ -154,17 +154,6 @@ fn told_to_stop_it_waits_for_no_card() {
     assert_eq!(code, Some(1), "{said:#?}");
 }
 
-/// Who has the program alone has the unit too: the one that `make install` puts in place.
-#[test]
-fn it_prints_its_unit() {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_berth")).args(["boot", "--print-unit"]).output().expect("run");
-    let program = fs::canonicalize(env!("CARGO_BIN_EXE_berth")).expect("there");
-    let folder = program.parent().expect("a folder").display().to_string();
-    assert!(output.status.success());
-    assert_eq!(String::from_utf8_lossy(&output.stdout), UNIT.replace("@BINDIR@", &folder));
-}
-
 /// One host has one agent, and who boots it is one.
 #[test]
 fn where_an_agent_works_it_refuses() {

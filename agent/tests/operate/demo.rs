@@ -1,11 +1,13 @@
-//! `berth demo`, as a person runs it: the whole story, and what is left when it is over or cut short.
+//! `berth demo`, as a person runs it: the whole story, what is left when it is over or cut short, and what one can do while
+//! it stays.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use nix::sys::signal::Signal;
 
 use crate::folder::Folder;
-use crate::support::{Berth, run, until};
+use crate::support::{Berth, get, run, until};
 
 /// The network namespaces of this demo, by the process that made them.
 fn namespaces(pid: u32) -> Vec<String> {
@@ -23,20 +25,30 @@ fn the_story_is_told_to_its_end() {
 #[test]
 fn without_root_the_story_is_told_to_its_end() {
     let folder = Folder::new();
-    // Where anybody may read it: what is built may lie in root's home.
-    let program = folder.path().join("berth");
-    std::fs::copy(env!("CARGO_BIN_EXE_berth"), &program).expect("a copy");
-    run(Command::new("chmod").args(["755"]).arg(folder.path()).arg(&program));
-    let mut nobody = Command::new("setpriv");
-    nobody.args([
+    let mut command = nobody();
+    command.arg(for_nobody(&folder));
+    is_told(command);
+}
+
+/// Whoever has no rights at all.
+fn nobody() -> Command {
+    let mut command = Command::new("setpriv");
+    command.args([
         "--reuid=65534",
         "--regid=65534",
         "--clear-groups",
         "--inh-caps=-all",
         "--bounding-set=-all",
     ]);
-    nobody.arg(&program);
-    is_told(nobody);
+    command
+}
+
+/// The program where anybody may read it: what is built may lie in root's home.
+fn for_nobody(folder: &Folder) -> PathBuf {
+    let program = folder.path().join("berth");
+    std::fs::copy(env!("CARGO_BIN_EXE_berth"), &program).expect("a copy");
+    run(Command::new("chmod").args(["755"]).arg(folder.path()).arg(&program));
+    program
 }
 
 fn is_told(mut berth: Command) {
@@ -79,15 +91,72 @@ fn cut_short_it_leaves_nothing() {
         command.args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_berth")]);
         let mut demo = Berth::start_as(command, folder.path(), &["demo"]);
         let pid = demo.pid();
-        let own = std::env::temp_dir().join(format!("berth-demo-{pid}"));
         until("hosts", || (namespaces(pid).len() >= 3).then_some(()));
-        assert!(own.is_dir());
+        assert!(std::env::temp_dir().join(format!("berth-demo-{pid}")).is_dir());
         demo.signal(signal);
         assert_eq!(demo.end().0, Some(1), "{signal}");
-        assert_eq!(namespaces(pid), Vec::<String>::new(), "{signal}");
-        assert!(!own.exists(), "{signal}");
-        assert_eq!(processes(&own), Vec::<String>::new(), "{signal}");
+        is_gone(pid);
     }
+}
+
+/// A demo that stays, once it has said how to get there; and the commands for that, each on a line of its own.
+fn staying(command: &Command, folder: &Folder) -> (Berth, Vec<String>) {
+    // What it tells goes where a test listens.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec \"$@\" >&2", "sh"]).arg(command.get_program()).args(command.get_args());
+    let mut demo = Berth::start_as(shell, folder.path(), &["demo", "--stay"]);
+    demo.until_says("Ctrl-C takes everything away again");
+    let commands = demo.said.iter().filter_map(|line| line.strip_prefix("  ")).map(str::to_owned).collect();
+    (demo, commands)
+}
+
+/// In another terminal the API answers, and hosts can be looked at.
+fn answers_elsewhere(mut terminal: Command, program: &Path, export: &str) {
+    let folder = program.parent().expect("a folder").display();
+    let lines = format!("PATH=\"{folder}:$PATH\"\n{export}\nberth node ls\nip -n $DEMO-node04 addr");
+    let shown = run(terminal.args(["sh", "-ec", &lines]));
+    for part in ["node01  yes", "node04  yes", "eth1@if", "eth2@if"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+/// All that it makes is named after its process.
+fn is_gone(pid: u32) {
+    assert_eq!(namespaces(pid), Vec::<String>::new());
+    let own = std::env::temp_dir().join(format!("berth-demo-{pid}"));
+    assert!(!own.exists());
+    assert_eq!(processes(&own), Vec::<String>::new());
+}
+
+#[test]
+fn it_stays_until_it_is_told_to_go() {
+    let folder = Folder::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_berth"));
+    let (mut demo, commands) = staying(&Command::new(program), &folder);
+    answers_elsewhere(Command::new("env"), program, &commands[0]);
+    let page = demo.said.iter().find_map(|line| line.strip_prefix("A page to look at: http://"));
+    assert!(get(page.expect("a page"), "/").starts_with("HTTP/1.1 200"));
+    demo.signal(Signal::SIGINT);
+    assert_eq!(demo.end().0, Some(0));
+    is_gone(demo.pid());
+}
+
+/// By the command that it prints its user gets in; and who ends what was started ends what runs inside.
+#[test]
+fn without_root_it_stays_until_it_is_told_to_go() {
+    let folder = Folder::new();
+    let program = for_nobody(&folder);
+    let mut command = nobody();
+    command.arg(&program);
+    let (mut demo, commands) = staying(&command, &folder);
+    let [enter, export] = &commands[..2] else { panic!("{commands:?}") };
+    let inside = enter.split_whitespace().find_map(|word| word.parse().ok()).expect("a process");
+    let mut terminal = nobody();
+    terminal.args(enter.split_whitespace());
+    answers_elsewhere(terminal, &program, export);
+    demo.signal(Signal::SIGTERM);
+    assert_eq!(demo.end().0, Some(0));
+    is_gone(inside);
 }
 
 /// Whoever reads it stops reading ('berth demo | head'): it goes on to its end, and takes everything away.
@@ -105,7 +174,7 @@ fn without_a_reader_it_leaves_nothing() {
 }
 
 /// Command lines of processes that speak of a folder.
-fn processes(folder: &std::path::Path) -> Vec<String> {
+fn processes(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let all = std::fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
     let lines = all.filter_map(|one| std::fs::read_to_string(one.path().join("cmdline")).ok());

@@ -13,3 +13,4 @@ mod service;
 mod stop;
 mod support;
 mod undone;
+mod unit;

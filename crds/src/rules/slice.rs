@@ -7,7 +7,7 @@ use crate::address;
 
 pub(super) fn rules() -> Vec<Placed> {
     let mut all: Vec<Placed> = place("", vec![name_follows()]).collect();
-    all.extend(place("spec", vec![immutable(), canonical_block()]));
+    all.extend(place("spec", vec![immutable(), canonical_block(), first_is_inside()]));
     all.extend(pool::of_ledger());
     all
 }
@@ -58,6 +58,23 @@ fn canonical_block() -> Rule {
             format!("cidr {cidr} {wrong}")
         },
     )
+}
+
+/// What a slice is made with is of its block.
+fn first_is_inside() -> Rule {
+    rule(
+        "first.ip must be an address of the block, in canonical form",
+        "!has(self.first) || (isIP(self.first.ip) && ip.isCanonical(self.first.ip) && isCIDR(self.cidr) && \
+         cidr(self.cidr).containsIP(self.first.ip))",
+        |new, _| {
+            let Some(first) = new.get("first") else { return true };
+            let written = text(first, "ip").unwrap_or_default();
+            let ip = address::ip(written).filter(|ip| ip.to_string() == written);
+            let block = address::cidr(text(new, "cidr").unwrap_or_default());
+            ip.zip(block).is_some_and(|(ip, block)| block.contains(&ip))
+        },
+    )
+    .at(".first")
 }
 
 fn is_canonical(net: &ipnet::IpNet, written: &str) -> bool {

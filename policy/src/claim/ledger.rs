@@ -16,6 +16,16 @@ use super::record::{Lease, Stranger, Time};
 /// write; no history that a rebuild can't see gets near a million writes ahead of what it can.
 pub const SEQUENCE_LEAP: u64 = 1_000_000;
 
+/// What is believed at any time.
+const BELIEVED: u64 = 1_000_000_000_000_000;
+
+/// Can a ledger have come to this sequence by now? It grows by one with a write, and leaps where it is put together: nobody does
+/// the one a million times in every second there ever was, or the other once. What is beyond that is a lie or damage, and if
+/// it counted, the ledger's own sequence would soon have nowhere to go.
+pub fn is_believable(sequence: u64, now: Time) -> bool {
+    sequence <= now.saturating_mul(SEQUENCE_LEAP).saturating_add(BELIEVED)
+}
+
 /// One held or quarantined address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Entry {
@@ -77,11 +87,16 @@ impl Entry {
 
     /// May its holder have it back by asking again? Not what answers on the wire.
     pub fn is_recoverable(&self) -> bool {
+        self.collides_until().is_none()
+    }
+
+    /// Until when it is nobody's, if another machine answers for it on the wire (rule 10).
+    pub fn collides_until(&self) -> Option<Time> {
         match &self.state {
-            EntryState::Held => true,
-            EntryState::Quarantined(quarantine) => {
-                !matches!(quarantine.reason, QuarantineReason::Collision { .. })
-            }
+            EntryState::Quarantined(Quarantine {
+                until, reason: QuarantineReason::Collision { .. }, ..
+            }) => Some(*until),
+            EntryState::Quarantined(_) | EntryState::Held => None,
         }
     }
 }

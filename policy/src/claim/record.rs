@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use super::ledger::is_believable;
 use super::names::{
     CaptureName, EnactmentUid, NodeName, NodeUid, PolicyName, PoolName, PoolUid, RequestId, Stamp,
 };
@@ -136,6 +137,21 @@ impl Enactment {
             .values()
             .filter_map(|slot| slot.grant.as_ref())
             .any(|grant| grant.id == *id && grant.lease.ips.contains(&ip))
+    }
+
+    /// Leaves out what no ledger can have given by now; and of which claims.
+    pub fn disbelieve(&mut self, now: Time) -> Vec<SlotKey> {
+        let is_beyond = |lease: &Lease| !is_believable(lease.sequence, now);
+        let mut beyond = Vec::new();
+        for (key, slot) in &mut self.slots {
+            let held =
+                slot.request.as_mut().and_then(|request| request.holds.take_if(|lease| is_beyond(lease)));
+            let granted = slot.grant.take_if(|grant| is_beyond(&grant.lease));
+            if held.is_some() || granted.is_some() {
+                beyond.push(key.clone());
+            }
+        }
+        beyond
     }
 
     /// Has it a request that wants this id?

@@ -15,8 +15,12 @@
 //! **Sequences** are no less than the time they are written at: of two claims to one address in two slices, one after the
 //! other, the later has the higher, though neither ledger knows the other.
 //!
-//! Cost: as `serve`, on the slices of one node: O(own entries log n). A slice costs two writes to take (object, ledger), one
-//! to give out of, two to give back. Choosing one is O(log slices known).
+//! **What a slice is made with.** Where one slice and one address in it is all that a claim needs, the address is in the object
+//! that makes the slice ([`NewSlice::first`]): what the next look would have written is written with it.
+//!
+//! Cost: as `serve`, on the slices of one node: O(own entries log n), twice where a slice is made. A slice costs one write to take
+//! with an address, two where it is not the only one or has several, one to give out of, two to give back. Choosing one is
+//! O(log slices known).
 
 mod controller;
 mod grow;
@@ -27,8 +31,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::ledger::Ledger;
-use super::names::{EnactmentUid, NodeName, NodeUid, RequestId};
+use super::ledger::{Entry, EntryKind, Ledger};
+use super::names::{EnactmentUid, NodeName, NodeUid, PoolUid, RequestId};
 use super::record::{RefusalReason, Request, Slot, SlotKey, Time};
 use super::serve::{Answer, Asked, Reply, refuse, serve, serve_without_pool};
 use crate::pool::{Barred, NoAddress, Pool};
@@ -50,6 +54,11 @@ pub struct NodeSlice {
 impl NodeSlice {
     pub fn is_of(&self, node: &NodeName, uid: &NodeUid) -> bool {
         self.node == *node && self.node_uid == *uid
+    }
+
+    /// When the first address of it is to be free that a stranger on the wire has: nothing else in it is freed by time alone.
+    pub fn first_end(&self) -> Option<Time> {
+        self.ledger.allocations.values().filter_map(Entry::collides_until).min()
     }
 
     /// May a new address be given out of it? Not while it goes, nor while somebody holds it up by hand.
@@ -84,6 +93,8 @@ pub struct NewSlice {
     pub name: String,
     pub cidr: IpNet,
     pub range: String,
+    /// Held from its creation on, as if its ledger had been written at once: all that its ledger would have.
+    pub first: Option<(IpAddr, Entry)>,
 }
 
 /// What serving oneself comes to: done in the order of the fields.
@@ -93,16 +104,64 @@ pub struct SlicesServed {
     pub create: Vec<NewSlice>,
     /// These enactments must be read again, and asked anew with `fresh: true`.
     pub reread: Vec<(EnactmentUid, SlotKey)>,
-    /// The ledgers to write, by slice.
-    pub ledgers: BTreeMap<String, Ledger>,
+    /// The ledgers to write, by slice, and in this order: what is set aside before what is held in its place, so that nobody
+    /// holds both (rule 1), wherever it is cut off.
+    pub ledgers: Vec<(String, Ledger)>,
     /// Empty, and nobody waits for them: given back at once, since an empty slice is a block that no other node has. Before
     /// the answers: what was let go is asked about until it is answered, so a crash in between is finished.
     pub give_back: Vec<String>,
     pub answers: Vec<Answer>,
 }
 
+impl NewSlice {
+    /// The ledger of the slice that was made, whose UID is this.
+    pub fn ledger(&self, uid: PoolUid) -> Ledger {
+        let empty = Ledger::new(uid);
+        let Some((ip, entry)) = &self.first else { return empty };
+        Ledger {
+            sequence: entry.sequence,
+            rebuilt_for: Some(empty.pool.clone()),
+            allocations: BTreeMap::from([(*ip, entry.clone())]),
+            ..empty
+        }
+    }
+}
+
 /// Serves this host's requests to a sliced pool.
 pub fn serve_slices(view: &SlicedView<'_>) -> SlicesServed {
+    let mut served = look(view);
+    if served.reread.is_empty()
+        && let [new] = &mut served.create[..]
+    {
+        new.first = first(view, new);
+    }
+    served
+}
+
+/// What the next look would write into a slice that is to be made, if that is all it would write, and one plain address.
+fn first(view: &SlicedView<'_>, new: &NewSlice) -> Option<(IpAddr, Entry)> {
+    let host = view.asked.first()?.enactment;
+    let made = NodeSlice {
+        name: new.name.clone(),
+        cidr: new.cidr,
+        node: host.node.clone(),
+        node_uid: host.node_uid.clone(),
+        // A UID that nothing is told by.
+        ledger: Ledger::new(view.ledger.pool.clone()),
+    };
+    let own = [view.own, &[made]].concat();
+    let next = look(&SlicedView { own: &own, ..*view });
+    let is_all = next.create.is_empty() && next.reread.is_empty() && next.ledgers.len() == 1;
+    let (_, ledger) = next.ledgers.iter().find(|(name, _)| *name == new.name).filter(|_| is_all)?;
+    let (ip, entry) = ledger.allocations.first_key_value().filter(|_| ledger.allocations.len() == 1)?;
+    let is_plain = entry.is_held()
+        && entry.kind == EntryKind::Dynamic
+        && entry.request.is_some()
+        && entry.sequence == ledger.sequence;
+    is_plain.then(|| (*ip, entry.clone()))
+}
+
+fn look(view: &SlicedView<'_>) -> SlicesServed {
     let own = own::tidied(view);
     let ledger = own::combined(view.ledger, &own, view.asked, view.now);
     let within = own::within(view.pool, &own);
@@ -114,9 +173,9 @@ pub fn serve_slices(view: &SlicedView<'_>) -> SlicesServed {
         return SlicesServed { create: grown.create, reread: served.reread, ..SlicesServed::default() };
     }
     let ledgers = own::split(view.own, next);
-    let is_empty = |slice: &&NodeSlice| match ledgers.get(&slice.name) {
-        Some(ledger) => ledger.allocations.is_empty(),
-        None => slice.ledger.allocations.is_empty(),
+    let is_empty = |slice: &&NodeSlice| {
+        let written = ledgers.iter().find(|(name, _)| *name == slice.name);
+        written.map_or(&slice.ledger, |(_, ledger)| ledger).allocations.is_empty()
     };
     // While nothing may be given nothing is moved about either; but what is being deleted goes, and what this host could not
     // use if it might: nobody would ask about it again.
@@ -139,21 +198,24 @@ fn may_use(view: &SlicedView<'_>, block: &IpNet) -> bool {
     view.shown.iter().any(|ip| block.contains(ip)) || slots.filter(|slot| wanted(slot)).any(uses)
 }
 
-/// The same while there is no such pool: what was let go is gone from the slices too, and the rest stays.
+/// The same while there is no such pool: what was let go is gone from the slices too, and so is, in its time, what a stranger
+/// has; the rest stays.
 pub fn serve_slices_without_pool(own: &[NodeSlice], asked: &[Asked<'_>], now: Time) -> SlicesServed {
     let gone =
         |id: &RequestId| asked.iter().filter_map(requested).any(|request| request.id == *id && !request.want);
     let mut served = SlicesServed { answers: serve_without_pool(asked), ..SlicesServed::default() };
     for slice in own {
         let mut next = slice.ledger.clone();
-        next.allocations
-            .retain(|_, entry| !(entry.is_recoverable() && entry.request.as_ref().is_some_and(gone)));
+        next.allocations.retain(|_, entry| match entry.collides_until() {
+            Some(until) => now < until,
+            None => !entry.request.as_ref().is_some_and(gone),
+        });
         if next.allocations.is_empty() {
             served.give_back.push(slice.name.clone());
         }
         if next.allocations != slice.ledger.allocations {
             next.sequence = next.sequence.max(now).saturating_add(1);
-            served.ledgers.insert(slice.name.clone(), next);
+            served.ledgers.push((slice.name.clone(), next));
         }
     }
     served

@@ -56,6 +56,7 @@ fn api_server(programs: &Programs, file: impl Fn(&str) -> String) -> Vec<String>
         "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
         "--enable-admission-plugins=NodeRestriction".to_owned(),
+        format!("--admission-control-config-file={}", programs.scripts.join("admission.yaml").display()),
     ]
 }
 

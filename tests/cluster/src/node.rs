@@ -167,28 +167,21 @@ impl Cluster {
         run(load.arg(image));
     }
 
-    /// Does as docs/install.md tells whoever wants addresses on their cards before pods start: the program out of the image
-    /// that the node has, and the unit out of the program, enabled.
+    /// What the init container of `deploy/components/boot` does on every node, on this one: by hand, with the program out of the
+    /// image that it has.
     pub fn install_boot_unit(&self, node: Node, image: &str) {
         let ctr = format!(
             "{} --address /run/containerd/containerd.sock --namespace k8s.io",
             self.programs.runtime.join("ctr").display()
         );
-        let unit = "/etc/systemd/system/berth-boot.service";
         let lines = format!(
             "set -e\n\
-             mkdir -p /run/berth-image /etc/systemd/system\n\
+             mkdir -p /run/berth-image\n\
              {ctr} images mount {image} /run/berth-image\n\
-             install -m 755 /run/berth-image/berth /usr/local/bin/berth\n\
-             {ctr} images unmount --rm /run/berth-image\n\
-             /usr/local/bin/berth boot --print-unit >{unit}\n"
+             /run/berth-image/berth boot install\n\
+             {ctr} images unmount --rm /run/berth-image\n"
         );
         run(self.on(node, "sh").args(["-c", &lines]));
-        // What systemd has no say in yet: it works on files.
-        let disk = self.folder.join("disks").join(node.name());
-        run(Command::new("systemctl")
-            .arg(format!("--root={}", disk.display()))
-            .args(["enable", "berth-boot.service"]));
     }
 
     /// What was so when the node's kubelet was about to start: addresses on its cards, and a line for each container.

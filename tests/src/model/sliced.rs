@@ -8,7 +8,7 @@
 //! Breadth first over all moves; states are told apart by all they have. In every state: no address on two NICs, unless
 //! docs/claims.md names the exception; an id has at most one Held entry. From every state in which no fault is left: a fair
 //! schedule ends; whoever can be served is; what is on a NIC is Held by that id in a slice of its Node, or in the pool's
-//! ledger while that slice is a former Node's; no slice is empty or nobody's.
+//! ledger while that slice is a former Node's; no slice is empty or nobody's, and nothing is in one that no NIC has (R41).
 //!
 //! Not modelled: IPv6, literals, reservations, several pools.
 
@@ -52,10 +52,12 @@ pub enum Fault {
     NodeReset,
     /// The first of two ranges, a block of its own, is to give nothing more.
     RangeDrained,
+    /// A stranger takes what a host was given, for good: the host finds out before it is on its NIC, or when it is there.
+    WireTaken,
 }
 
 impl Fault {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Crash,
         Self::NodeDeleted,
         Self::NodeRecreated,
@@ -68,6 +70,7 @@ impl Fault {
         Self::Reset,
         Self::NodeReset,
         Self::RangeDrained,
+        Self::WireTaken,
     ];
 
     /// Every fault alone, then every pair, a fault twice included.

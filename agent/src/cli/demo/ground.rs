@@ -18,6 +18,11 @@ pub(super) fn prepare_inside() -> anyhow::Result<()> {
     ip(&["link", "set", "lo", "up"])
 }
 
+/// What the names of everything that a demo makes begin with: several may run.
+pub(super) fn own_name() -> String {
+    format!("berth-demo-{}", std::process::id())
+}
+
 /// A namespace by the name of `ip netns`; gone when dropped.
 pub(super) struct Net {
     pub(super) name: String,
@@ -25,7 +30,7 @@ pub(super) struct Net {
 
 impl Net {
     pub(super) fn new(name: &str) -> anyhow::Result<Self> {
-        let name = format!("berth-demo-{}-{name}", std::process::id());
+        let name = format!("{}-{name}", own_name());
         ip(&["netns", "add", &name])?;
         let net = Self { name };
         net.ip("link set lo up")?;

@@ -1,41 +1,21 @@
 //! What happens in the demo, in order; each part ends when what it tells of was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use crds::{NodeIPPool, NodeNetworkConfigurationPolicy};
 use k8s_openapi::api::core::v1::Node;
-use kube::Client;
 use kube::api::{Api, DeleteParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
-use super::ground::{Net, Process, Switches};
+use super::stage::{Stage, say};
 use super::view::{self, Held};
-
-/// How long any part may take.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
-
-/// All that runs. Agents go before their hosts, hosts before the switches.
-struct Stage<'a> {
-    folder: &'a Path,
-    client: Client,
-    agents: BTreeMap<String, Process>,
-    hosts: BTreeMap<String, Net>,
-    _controller: Process,
-    _api: Process,
-    switches: Switches,
-    begun: Instant,
-    /// Hosts that were told of.
-    told: BTreeSet<String>,
-}
 
 /// Tells the story.
 pub(super) async fn tell(folder: &Path) -> anyhow::Result<()> {
+    let begun = Instant::now();
     say("An API and a controller start, and three hosts with two network cards each.");
     let mut stage = Stage::set(folder).await?;
     for name in ["node01", "node02", "node03"] {
@@ -66,70 +46,11 @@ pub(super) async fn tell(folder: &Path) -> anyhow::Result<()> {
 
     say("\nThe pool, address by address:");
     say(view::map(&stage.client, "traffic-1").await?.trim_end());
-    say(&format!("\nThat was {:.0} s. Everything is taken away again.", stage.begun.elapsed().as_secs_f64()));
+    say(&format!("\nThat was {:.0} s. Everything is taken away again.", begun.elapsed().as_secs_f64()));
     Ok(())
 }
 
-impl<'a> Stage<'a> {
-    async fn set(folder: &'a Path) -> anyhow::Result<Self> {
-        let begun = Instant::now();
-        let switches = Switches::new()?;
-        let config = folder.join("kubeconfig");
-        let path = config.to_string_lossy().into_owned();
-        let serve = ["serve", "--in-memory", "--listen", "127.0.0.1:0", "--write-kubeconfig", &path];
-        let api = Process::start(folder, "api", &serve)?;
-        until(
-            || async { Ok(config.exists()) },
-            || format!("the API doesn't start; see {}", folder.display()),
-        )
-        .await?;
-        let controller = Process::start(
-            folder,
-            "controller",
-            &["controller", "--kubeconfig", &path, "--health-address", "none"],
-        )?;
-        let config = Kubeconfig::read_from(&config).context("the API's kubeconfig")?;
-        let config = kube::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?;
-        Ok(Self {
-            folder,
-            client: Client::try_from(config)?,
-            agents: BTreeMap::new(),
-            hosts: BTreeMap::new(),
-            _controller: controller,
-            _api: api,
-            switches,
-            begun,
-            told: BTreeSet::new(),
-        })
-    }
-
-    fn join(&mut self, name: &str) -> anyhow::Result<()> {
-        self.hosts.insert(name.to_owned(), self.switches.host(name)?);
-        self.start_agent(name)
-    }
-
-    fn start_agent(&mut self, name: &str) -> anyhow::Result<()> {
-        let netns = &self.hosts.get(name).context("the host")?.name;
-        let (config, state) = (self.folder.join("kubeconfig"), self.folder.join(name));
-        let (config, state) = (config.to_string_lossy(), state.to_string_lossy());
-        let args = [
-            "agent",
-            "--node",
-            name,
-            "--netns",
-            netns,
-            "--kubeconfig",
-            &config,
-            "--state-dir",
-            &state,
-            "--checkpoint-dir",
-            &state,
-            "--register-node",
-        ];
-        self.agents.insert(name.to_owned(), Process::start(self.folder, name, &args)?);
-        Ok(())
-    }
-
+impl Stage<'_> {
     async fn apply(&self) -> anyhow::Result<()> {
         let pools: Api<NodeIPPool> = Api::all(self.client.clone());
         for (name, range) in [
@@ -251,46 +172,10 @@ impl<'a> Stage<'a> {
             self.patience(begun, "nobody says that the pool is exhausted").await?;
         }
     }
-
-    async fn patience(&self, begun: Instant, otherwise: &str) -> anyhow::Result<()> {
-        if begun.elapsed() > PATIENCE {
-            let mut logs = String::new();
-            for name in ["api", "controller", "node01"] {
-                let log =
-                    std::fs::read_to_string(self.folder.join(format!("{name}.log"))).unwrap_or_default();
-                let tail: Vec<&str> = log.lines().rev().take(5).collect();
-                for line in tail.into_iter().rev() {
-                    logs.push_str(&format!("\n{name}: {line}"));
-                }
-            }
-            bail!("{otherwise} after {} s{logs}", PATIENCE.as_secs());
-        }
-        tokio::time::sleep(LOOK).await;
-        Ok(())
-    }
-}
-
-async fn until<F: Future<Output = anyhow::Result<bool>>>(
-    holds: impl Fn() -> F,
-    otherwise: impl FnOnce() -> String,
-) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    while !holds().await? {
-        if begun.elapsed() > PATIENCE {
-            bail!("{}", otherwise());
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-    Ok(())
 }
 
 fn card(name: &str, capture: &str) -> Value {
     json!({"name": name, "type": "veth", "state": "up", "ipv4": {"enabled": true, "dhcp": false, "address": [
         {"ip": format!("{{{{ capture.{capture}.ip }}}}"), "prefix-length": format!("{{{{ capture.{capture}.prefix-length }}}}")},
     ]}})
-}
-
-/// To whoever listens: without a listener ('berth demo | head') the story goes on to its end, which takes everything away.
-fn say(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }

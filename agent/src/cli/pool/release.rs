@@ -90,7 +90,7 @@ async fn decide(args: &Args, cluster: &Cluster, seen: &PoolSeen) -> anyhow::Resu
     }
     let ledger: Ledger = records::pool::read(&seen.object, &seen.pool)?;
     let reading = cluster.facts().await?;
-    if let Some(what) = reading.unreadable.first() {
+    if let Some(what) = reading.hidden(&args.pool.as_str().into()).first() {
         anyhow::bail!("nothing is taken from anybody while something can't be read\n{what}");
     }
     let refused = |why: NotReleased| match why {

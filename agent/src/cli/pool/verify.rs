@@ -107,7 +107,7 @@ async fn look(args: &Args, cluster: &Cluster, own: Option<&[(String, IpAddr)]>) 
     // Ledgers before what lists their entries: what was given meanwhile is then listed at most, never missing.
     let pools = cluster.pools().await?;
     let reading = cluster.facts().await?;
-    reading.unreadable.iter().for_each(|what| output::warn("verify", what));
+    reading.unreadable.iter().for_each(|one| output::warn("verify", &one.what));
     let mut sightings = match args.live {
         true => shown(&cluster.list::<NodeNetworkState>().await?),
         false => Sightings::default(),

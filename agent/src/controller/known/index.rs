@@ -6,14 +6,16 @@ use std::time::Instant;
 
 use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use k8s_openapi::api::core::v1::Node;
-use kube::ResourceExt;
-use policy::claim::{Enactment, HostState, NodeName, NodeSlice, NodeUid, PolicyName, PoolName};
+use kube::{Resource, ResourceExt};
+use policy::claim::{Enactment, HostState, NodeName, NodeSlice, NodeUid, PolicyName, PoolName, SlotKey};
 use policy::pool::{Pool, PoolErrors};
 use policy::rollout::Part;
 
 use crate::api::Change;
+use crate::clock::now;
+use crate::controller::reading::deleted;
 use crate::controller::resets::{Marked, Marks};
-use crate::records;
+use crate::records::{self, RecordErrors};
 
 /// A Node, as far as it matters here.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +46,19 @@ pub(crate) struct EnactmentKnown {
     pub(crate) part: Part,
 }
 
+/// What an enactment says, but for what no ledger can have given: of which claims it says that.
+pub(in crate::controller) fn believed(
+    object: &NodeNetworkConfigurationEnactment,
+) -> Result<(Enactment, Vec<SlotKey>), RecordErrors> {
+    let mut claims = records::enactment::read(object)?;
+    let beyond = claims.disbelieve(now());
+    Ok((claims, beyond))
+}
+
 impl EnactmentKnown {
     /// What can't be read is nobody's to serve: whoever wrote it is told by what doesn't happen.
     pub(crate) fn of(object: &Arc<NodeNetworkConfigurationEnactment>) -> Option<Self> {
-        let claims = records::enactment::read(object).ok()?;
+        let (claims, _) = believed(object).ok()?;
         let status = object.status.as_ref();
         let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
         let part = Part {
@@ -119,6 +130,8 @@ pub(in crate::controller) struct Index {
     /// Whose deletion was seen.
     pub(in crate::controller) witnessed: BTreeSet<NodeUid>,
     pub(in crate::controller) enactments: BTreeMap<String, EnactmentKnown>,
+    /// Enactments with claims that can't be read.
+    pub(in crate::controller) hidden: BTreeMap<String, Arc<NodeNetworkConfigurationEnactment>>,
     pub(in crate::controller) by_pool: BTreeMap<PoolName, BTreeSet<String>>,
     pub(in crate::controller) by_policy: BTreeMap<PolicyName, BTreeSet<String>>,
     pub(in crate::controller) states: BTreeMap<NodeName, HostState>,
@@ -181,7 +194,7 @@ impl Index {
     }
 
     /// Whether an object asks for a reset; the pool that wants a look by it.
-    pub(super) fn mark<K: kube::Resource>(&mut self, of: Marked, change: &Change<K>) -> Option<PoolName> {
+    pub(super) fn mark<K: Resource>(&mut self, of: Marked, change: &Change<K>) -> Option<PoolName> {
         match change {
             Change::Put(object) => self.marks.note(of, object.annotations()),
             Change::Gone(_) => {
@@ -195,7 +208,13 @@ impl Index {
         let gone = |known: &EnactmentKnown| {
             known.claims.deleting.is_some() && !self.is_live(&known.claims.node, &known.claims.node_uid)
         };
-        self.enactments.iter().filter(move |(_, known)| gone(known)).map(|(name, _)| name.clone())
+        let known = self.enactments.iter().filter(move |(_, known)| gone(known)).map(|(name, _)| name);
+        let orphan = |object: &NodeNetworkConfigurationEnactment| {
+            records::read_owner(object.meta()).is_ok_and(|(node, uid)| !self.is_live(&node, &uid))
+        };
+        let hidden =
+            self.hidden.iter().filter(move |(_, object)| deleted(&***object).is_some() && orphan(object));
+        known.chain(hidden.map(|(name, _)| name)).cloned()
     }
 
     pub(in crate::controller) fn is_live(&self, node: &NodeName, uid: &NodeUid) -> bool {
@@ -219,7 +238,31 @@ impl Index {
         restless.chain(sliced.map(|(name, _)| name.clone())).collect()
     }
 
-    pub(super) fn put_enactment(&mut self, name: String, now: Option<EnactmentKnown>) -> Work {
+    /// One that can't be read. Its pools, which it held up, want a look when it changes or goes.
+    fn hide(&mut self, name: &str, now: Option<&Arc<NodeNetworkConfigurationEnactment>>) -> Work {
+        let before = match now {
+            Some(now) => self.hidden.insert(name.to_owned(), now.clone()),
+            None => self.hidden.remove(name),
+        };
+        let mut work = Work::default();
+        if let Some(before) = before {
+            let all = || self.pools.keys().cloned().collect();
+            work.pools = records::enactment::named(&before).unwrap_or_else(all);
+        }
+        if now.is_some_and(|now| deleted(&**now).is_some()) {
+            work.enactments.insert(name.to_owned());
+        }
+        work
+    }
+
+    pub(super) fn put_enactment(
+        &mut self,
+        name: String,
+        object: Option<&Arc<NodeNetworkConfigurationEnactment>>,
+    ) -> Work {
+        let now = object.and_then(EnactmentKnown::of);
+        let is_hidden = |object: &&Arc<_>| now.is_none() && records::enactment::has_claims(object);
+        let held_up = self.hide(&name, object.filter(is_hidden));
         let mut work = Work::default();
         let before = match now {
             Some(now) => self.enactments.insert(name.clone(), now),
@@ -256,6 +299,7 @@ impl Index {
         }
         self.by_pool.retain(|_, names| !names.is_empty());
         self.by_policy.retain(|_, names| !names.is_empty());
+        work.add(held_up);
         work
     }
 

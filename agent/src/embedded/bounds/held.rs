@@ -20,9 +20,9 @@ pub(super) fn may_let_go(asked: &Asked<'_>, write: Write<'_>) -> Result<(), Stri
         (true, None) => false,
         (false, new) => new.is_none(),
     };
-    let held = old["status"]["allocations"].as_object().filter(|_| lets_go);
-    let Some(least) = held.and_then(|held| held.keys().min()) else { return Ok(()) };
-    let count = held.map_or(0, serde_json::Map::len);
+    let held = if lets_go { holds(old) } else { Vec::new() };
+    let Some(least) = held.iter().min() else { return Ok(()) };
+    let count = held.len();
     let confirmed = &write.new.unwrap_or(old)["metadata"]["annotations"][annotation::CONFIRM_RELEASE];
     if confirmed.as_str() == Some(count.to_string().as_str()) {
         return Ok(());
@@ -34,6 +34,15 @@ pub(super) fn may_let_go(asked: &Asked<'_>, write: Write<'_>) -> Result<(), Stri
          the quarantine. If another node may be given what this one uses, annotate the slice with {}: \"{count}\"",
         annotation::CONFIRM_RELEASE
     ))
+}
+
+/// By its status or, before that was written, by what it was made with.
+fn holds(slice: &Value) -> Vec<&str> {
+    let (status, first) = (&slice["status"], slice["spec"]["first"]["ip"].as_str());
+    match first.filter(|_| status["rebuiltFor"].is_null()) {
+        Some(first) => vec![first],
+        None => status["allocations"].as_object().into_iter().flatten().map(|(ip, _)| ip.as_str()).collect(),
+    }
 }
 
 fn is_kept(slice: &Value) -> bool {

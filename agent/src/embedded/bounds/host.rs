@@ -11,7 +11,7 @@ use crds::Kind;
 use crds::names::{finalizer, label};
 use serde_json::Value;
 
-use super::{Asked, Seen, Verb, Write, ledger, slots};
+use super::{Asked, Seen, Verb, Write, claims, ledger, slots};
 use crate::embedded::resource::Form;
 
 /// Where hosts keep their leases, as kubelets do.
@@ -163,18 +163,16 @@ impl Host<'_> {
             self.labelled(object)?;
             owned(object, name, uid)?;
         }
-        let Some(new) = write.new.filter(|_| write.old.is_none()) else { return Ok(()) };
+        let Some(new) = write.new else { return Ok(()) };
         // The name is a lock: whoever may take any can keep others from theirs.
-        let policy = new["metadata"]["labels"][label::POLICY].as_str();
-        let policy_of_name = named(new).strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
-        match (policy_of_name, policy) {
-            (Some(rest), Some(policy)) if rest == policy => Ok(()),
-            (Some(rest), None) if rest.len() > LABEL_VALUE => Ok(()),
-            _ => Err(format!(
+        let policy = new["metadata"]["labels"][label::POLICY].as_str().unwrap_or_default();
+        if named(new) != format!("{name}.{policy}") {
+            return Err(format!(
                 "an enactment of host {name} is named {name}.<policy>, with the policy in its label {}",
                 label::POLICY
-            )),
+            ));
         }
+        write.old.map_or(Ok(()), |old| claims::may_write(old, new))
     }
 
     /// A Node re-created under its name takes the finalizer off what the former one left, and nothing else (rule 7 of the
@@ -286,14 +284,11 @@ fn node_owners(object: &Value) -> impl Iterator<Item = (&str, &str)> {
         .map(|owner| (owner["name"].as_str().unwrap_or_default(), owner["uid"].as_str().unwrap_or_default()))
 }
 
-/// This very Node owns it, and no other does.
+/// This very Node owns it, once, and no other does.
 fn owned(object: &Value, name: &str, uid: &str) -> Result<(), String> {
-    let mut owners = node_owners(object).peekable();
-    if owners.peek().is_none() {
-        return Err(format!("it must have Node {name} with UID {uid} as its owner"));
-    }
-    match owners.find(|owner| *owner != (name, uid)) {
-        None => Ok(()),
+    match node_owners(object).find(|owner| *owner != (name, uid)) {
+        None if node_owners(object).count() == 1 => Ok(()),
+        None => Err(format!("it must have Node {name} with UID {uid} as its only owner")),
         Some((other, other_uid)) => Err(format!(
             "it is owned by Node {other} with UID {other_uid}, not by Node {name} with UID {uid}"
         )),

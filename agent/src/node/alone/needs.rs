@@ -20,7 +20,7 @@ const QUICK: Duration = Duration::from_millis(50);
 /// on writes that came too late, twenty-seven for each that was in time.
 const PER_ENTRY: Duration = Duration::from_millis(500);
 const LONGEST: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
-/// The same of what depends on no ledger.
+/// The same of a policy's slots, at the most: nothing is spent on a write of one that comes too late but the write.
 const SLOTS: Duration = Duration::from_secs(120);
 /// The same, first and longest, of what depends on others, who will say so.
 const PATIENT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
@@ -108,9 +108,19 @@ impl Needs {
         self.0.iter_mut().filter(|(need, wait)| new(need, wait)).for_each(|(_, wait)| wait.next = now);
     }
 
-    /// One whose time has come.
-    pub(super) fn due(&self, now: Instant) -> Option<Need> {
-        self.0.iter().find(|(_, wait)| wait.next <= now).map(|(need, _)| need.clone())
+    /// One whose time has come; and with it, where nobody but this host serves its pool, what is due of each other such pool:
+    /// all of that is answered in one write.
+    pub(super) fn due(&self, now: Instant, is_own: impl Fn(&PoolName) -> bool) -> Vec<Need> {
+        let mut due = self.0.iter().filter(|(_, wait)| wait.next <= now).map(|(need, _)| need);
+        let mut all: Vec<Need> = due.next().cloned().into_iter().collect();
+        if all.iter().filter_map(Need::pool).any(&is_own) {
+            for need in due.filter(|need| need.pool().is_some_and(&is_own)) {
+                if all.iter().all(|other| other.pool() != need.pool()) {
+                    all.push(need.clone());
+                }
+            }
+        }
+        all
     }
 
     /// How long until the next.
@@ -124,8 +134,9 @@ impl Needs {
         if led && !unserved { Turn::Theirs } else { Turn::Ours }
     }
 
-    /// Takes in what came of it: what still lasts is looked after again later. `held`: how many entries the ledger has.
-    pub(super) fn came(&mut self, need: &Need, came: &Came, held: Option<usize>, now: Instant) {
+    /// Takes in what came of it: what still lasts is looked after again later. `many`: how many entries the ledger has, or how many
+    /// nodes the policy: as many may write the same.
+    pub(super) fn came(&mut self, need: &Need, came: &Came, many: usize, now: Instant) {
         // All of this host's requests to a pool are answered at once.
         if let (Need::Answer { pool: served, .. }, Came::Done) = (need, came) {
             let same = |need: &Need| matches!(need, Need::Answer { pool, .. } if pool == served);
@@ -133,7 +144,7 @@ impl Needs {
         }
         let Some(wait) = self.0.get_mut(need) else { return };
         let (first, longest) = match came {
-            Came::Done | Came::Overtaken => (QUICK, longest(held)),
+            Came::Done | Came::Overtaken => (QUICK, longest(need, many)),
             Came::Nothing | Came::Theirs => PATIENT,
         };
         let pause = first.saturating_mul(1 << wait.tries.min(16)).min(longest);
@@ -149,10 +160,9 @@ impl Needs {
 }
 
 /// How long a host waits at the most after others were quicker.
-fn longest(held: Option<usize>) -> Duration {
-    let Some(held) = held else { return SLOTS };
-    let many = u32::try_from(held).unwrap_or(u32::MAX);
-    PER_ENTRY.saturating_mul(many).clamp(LONGEST.0, LONGEST.1)
+fn longest(need: &Need, many: usize) -> Duration {
+    let most = if need.pool().is_some() { LONGEST.1 } else { SLOTS };
+    PER_ENTRY.saturating_mul(u32::try_from(many).unwrap_or(u32::MAX)).clamp(LONGEST.0, most)
 }
 
 #[cfg(test)]

@@ -212,14 +212,29 @@ fn of_a_report() {
             serde_json::to_value(records::state::metadata(&"n".into(), &"u".into())).expect("JSON");
         let object: NodeNetworkState =
             serde_json::from_value(json!({"metadata": metadata, "status": status})).expect("the type");
-        said(records::state::shown(&object))
+        records::state::shown(&object)
     };
     assert_eq!(
-        read(json!({"pooledAddresses": [{"ip": "10.0.0.1"}, {"ip": "x"}]})),
+        said(read(json!({"pooledAddresses": [{"ip": "10.0.0.1"}, {"ip": "x"}]}))),
         "status.pooledAddresses[1].ip: \"x\" is not an IP address"
     );
-    assert_eq!(
-        read(json!({"currentState": {"interfaces": [{"ipv4": {"address": [{"prefix-length": 24}]}}]}})),
-        "status.currentState.interfaces[0].ipv4.address[0].ip: is missing"
-    );
+    let addresses = json!([{"prefix-length": 24}, {"ip": "x"}, {"ip": "10.0.0.1"}]);
+    let state = read(json!({"currentState": {"interfaces": [{"ipv4": {"address": addresses}}, 1]}}));
+    assert_eq!(state.expect("what is no address shows none").shows, ["10.0.0.1".parse().unwrap()].into());
+}
+
+/// An enactment that can't be read still names its pools.
+#[test]
+fn of_a_claim_in_named_pools() {
+    let named = |object: Value| {
+        let object = serde_json::from_value(object).expect("the type");
+        assert!(records::enactment::read(&object).is_err());
+        records::enactment::named(&object).map(|names| names.iter().map(ToString::to_string).collect())
+    };
+    let asked = |text: &str| json!({"metadata": {"annotations": {"nmstate.io/requests": text}}});
+    let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!(named(json!({"metadata": {}, "status": {"ippool": {"a": {}, "b": {}}}})), names(&["a", "b"]));
+    assert_eq!(named(json!({"metadata": {}})), names(&[]));
+    assert_eq!(named(asked(r#"{"a": 1}"#)), names(&["a"]));
+    assert_eq!(named(asked("a")), None);
 }

@@ -56,7 +56,8 @@ where
     api.delete_collection(&at_once, &ListParams::default()).await.map_err(words)?;
     for kept in left.iter().filter(|one| !one.finalizers().is_empty()) {
         // A slice goes with what is held in it only where that is said to be meant.
-        let held = json!(kept)["status"]["allocations"].as_object().map_or(0, serde_json::Map::len);
+        let slice: Option<NodeIPSlice> = serde_json::from_value(json!(kept)).ok();
+        let held = slice.map_or(0, |slice| slice.ledger().allocations.len());
         let meant = json!({CONFIRM_RELEASE: held.to_string()});
         let none = Patch::Merge(json!({"metadata": {"finalizers": null, "annotations": meant}}));
         // It may be gone by now.

@@ -9,7 +9,7 @@ use crate::on::On;
 pub(super) const ROUNDS: [Round; 3] = [
     ["slice-made", "slice-written", "slice-set-aside"],
     ["slice-left", "slice-gone", "slice-set-aside"],
-    ["slice-written:2", "slice-made", "slice-left"],
+    ["slice-written", "slice-made", "slice-left"],
 ];
 
 /// Two slices of two addresses for two hosts.

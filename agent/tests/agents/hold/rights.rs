@@ -89,7 +89,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// What a host lacks that comes to it by a policy, and how that is said.
-const LACKED: [(&str, &[&str], &str); 10] = [
+const LACKED: [(&str, &[&str], &str); 13] = [
     ("nodenetworkstates", &["create"], "create nodenetworkstates (apiGroup \"nmstate.io\")"),
     ("nodenetworkstates/status", &["update"], "update nodenetworkstates/status (apiGroup \"nmstate.io\")"),
     ("nodes", &["list", "watch"], "list nodes (apiGroup \"\")"),
@@ -109,6 +109,8 @@ const LACKED: [(&str, &[&str], &str); 10] = [
         "patch nodenetworkconfigurationenactments/status (apiGroup \"nmstate.io\")",
     ),
     ("nodeippools", &["list"], "list nodeippools (apiGroup \"nmstate.io\")"),
+    (SLICES, &["create"], "create nodeipslices (apiGroup \"nmstate.io\")"),
+    (EVENTS, &["create"], "create events (apiGroup \"\", namespace default)"),
     // Nobody leads any more by then.
     ("leases", &["get"], "get leases (apiGroup \"coordination.k8s.io\", namespace berth-system)"),
     ("nodeippools/status", &["patch"], "patch nodeippools/status (apiGroup \"nmstate.io\")"),
@@ -117,12 +119,19 @@ const LACKED: [(&str, &[&str], &str); 10] = [
         &["patch"],
         "patch nodenetworkconfigurationpolicies/status (apiGroup \"nmstate.io\")",
     ),
+    (SERVICES, &["list"], "list servicecidrs (apiGroup \"networking.k8s.io\")"),
 ];
+
+/// Of these a host with a sliced pool needs the first, and any host goes on without the others.
+const SLICES: &str = "nodeipslices";
+const EVENTS: &str = "events";
+const SERVICES: &str = "servicecidrs";
 
 /// So many of them an agent needs before it has any policy.
 const FIRST: usize = 4;
 
-/// Verb and resource, in the log and by /readyz; and no longer when it is granted: then the host has its address.
+/// Verb and resource, in the log and by /readyz; and no longer when it is granted: then the host has its address. Where it does
+/// without, it has it anyway.
 pub(crate) async fn a_right_that_is_lacking_is_named(on: On) {
     let mut fleet = Fleet::new(on).await;
     fleet.account = LACKING;
@@ -130,13 +139,27 @@ pub(crate) async fn a_right_that_is_lacking_is_named(on: On) {
     fleet.controller("controller", None).await;
     fleet.pool("pool", json!({"range": {"cidr": crate::SEEDS}})).await;
     fleet.policy("one", crate::crowd::policy()).await;
+    fleet.pool("sliced", json!({"range": {"cidr": "10.20.0.0/24", "perNodeHostBits": 4}})).await;
+    let mut sliced = crate::field::address_on("sliced", "eth1");
+    sliced["nodeSelector"] = json!({"sliced": "yes"});
+    fleet.policy("two", sliced).await;
     for (number, (resource, verbs, named)) in LACKED.into_iter().enumerate() {
         if resource == "leases" {
             fleet.stop_controller("controller");
         }
         let host = format!("h{number}");
         grant_all_but(&fleet, resource, verbs).await;
-        fleet.host(&host, 1).await;
+        fleet.host(&host, 2).await;
+        match resource {
+            SLICES => fleet.label_node(&host, "sliced", "yes").await,
+            // It has nothing to tell until something is put back.
+            EVENTS => {
+                fleet.until_standing(&[&host], "one", "Available").await;
+                let machine = &fleet.machines[&host];
+                machine.ip(&format!("addr del {} dev eth0", machine.addresses("eth0")[0]));
+            }
+            _ => {}
+        }
         let words = format!("lacks the right to {named}");
         until(&words, || fleet.log(&host).contains(&words)).await;
         let address = fleet.health_address(&host);
@@ -144,10 +167,15 @@ pub(crate) async fn a_right_that_is_lacking_is_named(on: On) {
         assert!(answer.contains(&words), "{answer}");
         // Who can't even begin is not ready.
         assert!(number >= FIRST || answer.starts_with("HTTP/1.1 503"), "{answer}");
-        grant_all_but(&fleet, "nothing", &[]).await;
-        let answer = || readiness(&address);
-        until("granted", || answer().starts_with("HTTP/1.1 200") && !answer().contains("lacks")).await;
+        if ![EVENTS, SERVICES].contains(&resource) {
+            grant_all_but(&fleet, "nothing", &[]).await;
+            let answer = || readiness(&address);
+            until("granted", || answer().starts_with("HTTP/1.1 200") && !answer().contains("lacks")).await;
+        }
         fleet.until_standing(&[&host], "one", "Available").await;
+        if resource == SLICES {
+            fleet.until_standing(&[&host], "two", "Available").await;
+        }
     }
     fleet.agree().await;
 }

@@ -210,7 +210,7 @@ impl Need<'_> {
             self.slices.insert(slice.cidr);
             self.cut.push(slice.cidr);
             let (name, cidr, range) = (slice.name.clone(), slice.cidr, choice.range.clone());
-            self.grown.create.push(NewSlice { name, cidr, range });
+            self.grown.create.push(NewSlice { name, cidr, range, first: None });
         }
         if let Ok(within) = self.view.pool.within(&self.cut) {
             self.within = within;

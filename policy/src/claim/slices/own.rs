@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{NodeSlice, SlicedView, requested};
-use crate::claim::ledger::{Entry, EntryState, Ledger, QuarantineReason};
+use crate::claim::ledger::{Entry, EntryState, Ledger};
 use crate::claim::names::RequestId;
 use crate::claim::record::{Request, Time};
 use crate::claim::serve::Asked;
@@ -48,11 +48,11 @@ pub(super) fn tidied(view: &SlicedView<'_>) -> Vec<NodeSlice> {
         if view.shown.contains(ip) {
             return true;
         }
+        if let Some(until) = entry.collides_until() {
+            return view.now < until;
+        }
         let id = entry.request.as_ref();
         match &entry.state {
-            EntryState::Quarantined(aside) if matches!(aside.reason, QuarantineReason::Collision { .. }) => {
-                view.now < aside.until
-            }
             EntryState::Quarantined(_) => {
                 id.is_some_and(|id| wanted.contains(id) && !held.contains(&(id, ip.is_ipv4())))
             }
@@ -115,9 +115,9 @@ pub(super) fn within(pool: &Pool, own: &[NodeSlice]) -> Pool {
     pool.within(&cut).unwrap_or_else(|_| pool.clone())
 }
 
-/// What changed, by slice.
-pub(super) fn split(own: &[NodeSlice], next: &Ledger) -> BTreeMap<String, Ledger> {
-    let mut ledgers = BTreeMap::new();
+/// What changed, by slice: first where nothing is held that wasn't.
+pub(super) fn split(own: &[NodeSlice], next: &Ledger) -> Vec<(String, Ledger)> {
+    let (mut ledgers, mut gaining) = (Vec::new(), Vec::new());
     for slice in own {
         let mine = next.allocations.iter().filter(|(ip, entry)| {
             slice.cidr.contains(*ip) && entry.node == slice.node && entry.node_uid == slice.node_uid
@@ -132,10 +132,11 @@ pub(super) fn split(own: &[NodeSlice], next: &Ledger) -> BTreeMap<String, Ledger
         }
         let sequence = next.sequence.max(slice.ledger.sequence.saturating_add(1));
         let rebuilt_for = Some(slice.ledger.pool.clone());
-        ledgers.insert(
-            slice.name.clone(),
-            Ledger { sequence, rebuilt_for, allocations, ..slice.ledger.clone() },
-        );
+        let was_held = |ip: &IpAddr| slice.ledger.allocations.get(ip).is_some_and(Entry::is_held);
+        let gains = allocations.iter().any(|(ip, entry)| entry.is_held() && !was_held(ip));
+        let ledger = Ledger { sequence, rebuilt_for, allocations, ..slice.ledger.clone() };
+        if gains { &mut gaining } else { &mut ledgers }.push((slice.name.clone(), ledger));
     }
+    ledgers.append(&mut gaining);
     ledgers
 }

@@ -34,6 +34,27 @@ fn r33_r35_r58_r76_rebuilt_from_holds_and_grants() {
     assert!(lost.is_empty() && outside.is_empty());
 }
 
+/// A sequence that no ledger can have come to is left out, or the next leap would have nowhere to go (rule 6).
+#[test]
+fn rule6_what_no_ledger_can_have_given_is_not_believed() {
+    let most = u64::MAX / 2;
+    let mut lies = [holding("a", lease(&["10.0.0.1"], most)), granted("a", lease(&["10.0.0.1"], most))];
+    let cluster = Cluster::of(&["a"], lies.to_vec());
+    assert!(rebuilt(&unproven(), &cluster).ledger.sequence > most, "believed, it counts");
+    for lie in &mut lies {
+        assert_eq!(lie.disbelieve(NOW), [key()]);
+        assert_eq!(lie.disbelieve(NOW), []);
+    }
+    let cluster = Cluster::of(&["a"], lies.to_vec());
+    let Rebuilt { ledger, .. } = rebuilt(&unproven(), &cluster);
+    assert!(ledger.allocations.is_empty() && ledger.sequence == SEQUENCE_LEAP, "{ledger:?}");
+    // What the highest that is believed comes to is believed a second later: who lies gets no further.
+    let highest = (0..64).map(|bit| 1_u64 << bit).rfind(|one| is_believable(*one, NOW)).expect("some are");
+    let mut honest = holding("b", lease(&["10.0.0.2"], highest));
+    assert_eq!(honest.disbelieve(NOW), []);
+    assert!(is_believable(highest + SEQUENCE_LEAP, NOW + 1) && !is_believable(most, u64::from(u32::MAX)));
+}
+
 #[test]
 fn what_is_being_released_or_is_of_another_pool_is_not_taken_in() {
     let mut leaving = granted("a", lease(&["10.0.0.1"], 4));

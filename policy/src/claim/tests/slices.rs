@@ -61,7 +61,7 @@ impl Site {
                 return;
             }
             for new in served.create {
-                let made = Ledger::new(PoolUid::new(format!("uid-{}-{}", new.name, self.now)));
+                let made = new.ledger(PoolUid::new(format!("uid-{}-{}", new.name, self.now)));
                 let slice = NodeSlice {
                     name: new.name.clone(),
                     cidr: new.cidr,
@@ -145,6 +145,51 @@ fn r113_r114_r115_a_node_makes_a_slice_and_serves_itself_out_of_it() {
     );
     assert!(a.cidr.contains(&granted_ips(site.of("a"))[0]));
     assert!(site.ledger.allocations.is_empty());
+}
+
+/// R92: creating is claiming. Where a claim needs one slice and one address, it is in the object itself, and only the answer is left.
+#[test]
+fn r92_a_slice_is_made_with_its_first_address() {
+    for bits in [0, 4] {
+        let mut site = Site::new(sliced("10.0.0.0/24", bits), vec![asking("a")]);
+        let new = site.look("a").create.remove(0);
+        let (ip, entry) = new.first.clone().expect("an address");
+        assert!(
+            new.cidr.contains(&ip)
+                && entry.is_held_by(&site.of("a").slots[&key()].request.as_ref().expect("a request").id)
+        );
+        let ledger = new.ledger("uid-s".into());
+        let slice = NodeSlice {
+            name: new.name.clone(),
+            cidr: new.cidr,
+            node: "a".into(),
+            node_uid: node_uid("a"),
+            ledger,
+        };
+        site.slices.insert(new.name, slice);
+        let then = site.look("a");
+        assert!(then.create.is_empty() && then.ledgers.is_empty() && then.give_back.is_empty(), "{then:?}");
+        assert_eq!(then.answers.len(), 1);
+        site.serve("a");
+        assert_eq!(granted_ips(site.of("a")), [ip]);
+    }
+}
+
+/// What is had whole or not at all, or is no plain address, is written when all of its slices are there.
+#[test]
+fn rule1_what_needs_more_than_one_slice_or_address_is_no_slices_first() {
+    let pair = both("10.0.0.0/24", "fd00::/120", 4);
+    for (pool, own) in [
+        (sliced("10.0.0.0/24", 0), captures("a", 2)),
+        (sliced("10.0.0.0/24", 4), captures("a", 2)),
+        (pair, asking("a")),
+    ] {
+        let mut site = Site::new(pool, vec![own]);
+        let look = site.look("a");
+        assert!(!look.create.is_empty() && look.create.iter().all(|new| new.first.is_none()), "{look:?}");
+        site.serve("a");
+        assert!(!given(site.of("a")).is_empty());
+    }
 }
 
 #[test]
@@ -492,6 +537,31 @@ fn a_rebuilt_pool_keeps_only_what_no_slice_covers() {
     let uncovered = Uncovered::of(&name(), &site.own("a"), &facts);
     let rebuilt = rebuild(&Ledger::new("new".into()), &name(), &pool, &uncovered.facts(&facts), NOW);
     assert_eq!(rebuilt.ledger.allocations.keys().copied().collect::<Vec<_>>(), ips(&["10.0.0.100"]));
+}
+
+/// R17, R41: another is given, out of another slice where the first has no more. When the quarantine is over the first is given
+/// back, with the pool and without.
+#[test]
+fn r17_r41_what_a_stranger_has_is_free_in_its_time() {
+    for (bits, slices) in [(0, 2), (4, 1)] {
+        let mut site = Site::new(sliced("10.0.0.0/24", bits), vec![asking("a")]);
+        site.serve("a");
+        let taken = granted_ips(site.of("a"))[0];
+        request(site.of_mut("a")).declined.insert(taken, stranger());
+        site.serve("a");
+        assert_ne!(granted_ips(site.of("a")), [taken]);
+        let end = site.own("a").iter().find_map(NodeSlice::first_end).expect("a quarantine");
+        site.now = end - 1;
+        site.serve("a");
+        let aside = |site: &Site| site.own("a").iter().filter_map(NodeSlice::first_end).count();
+        assert_eq!((site.own("a").len(), aside(&site)), (slices, 1));
+        let freed = serve_slices_without_pool(&site.own("a"), &asked(site.of("a")), end);
+        assert_eq!((freed.ledgers.len(), freed.give_back.len()), (1, slices - 1));
+        site.now = end;
+        site.serve("a");
+        assert_eq!((site.own("a").len(), aside(&site)), (1, 0));
+        assert_ne!(granted_ips(site.of("a")), [taken]);
+    }
 }
 
 #[test]

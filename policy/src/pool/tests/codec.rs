@@ -61,6 +61,11 @@ fn r59_unknown_encodings_stop_the_pool() {
             .starts_with(r#"nmstate.io/ledger-encoding is "zstd", this version knows "allocations""#)
     );
     assert!(check_encoding(&labels(&[(SCHEMA_VERSION, "2")])).is_err());
+    // A slice may have its ledger in its spec; who doesn't know of that leaves it alone.
+    let made_with = labels(&[(LEDGER_ENCODING, MADE_WITH)]);
+    assert_eq!(check_slice_encoding(&made_with), Ok(()));
+    assert_eq!(check_slice_encoding(&hints()), Ok(()));
+    assert!(check_encoding(&made_with).is_err() && check_slice_encoding(&other).is_err());
 }
 
 /// The hash never changes: these values are a promise to running clusters.

@@ -9,44 +9,84 @@ use serde_json::{Map, Value, json};
 
 use crate::ground::{Ground, HOST};
 
-/// The most that the schema takes, but for one; and what is documented for many ranges.
-const MOST: usize = 4_999;
-const IN_RANGES: usize = 1_200;
+/// The most that the schema takes.
+const MOST: usize = 5_000;
 const RANGES: usize = 32;
 
 struct Large {
     name: &'static str,
     spec: Value,
-    /// How many are held, all by another.
+    /// How many are held once the agent has its own; the others are another's.
     held: usize,
     /// The n-th address, from 0.
     address: fn(usize) -> String,
+    /// Of this many families, by turns.
+    families: usize,
     has_offsets: bool,
 }
 
-fn all() -> [Large; 3] {
-    let range = |n: usize| json!({"name": format!("r{n}"), "cidr": format!("10.{n}.0.0/24"), "excludes": [format!("10.{n}.0.250")]});
-    let ranges: Vec<Value> = (0..RANGES).map(range).collect();
-    [
+/// The largest of each kind; and the dearest, those that are just small enough for all their entries to be counted
+/// (`uncounted` in deploy/admission/agent-ledger.yaml).
+fn all() -> Vec<Large> {
+    let range = |cidr: &str| json!({"range": {"cidr": cidr}, "staticBand": "None"});
+    let ranges = |range: fn(usize) -> Value| {
+        let named = |n| {
+            let mut range = range(n);
+            range["name"] = format!("r{n}").into();
+            range
+        };
+        json!({"ranges": (0..RANGES).map(named).collect::<Vec<_>>(), "staticBand": "None"})
+    };
+    let ranges_4 = || {
+        let range =
+            |n: usize| json!({"cidr": format!("10.{n}.0.0/24"), "exclude": [format!("10.{n}.0.250")]});
+        Large {
+            name: "large-ranges-4",
+            spec: ranges(range),
+            held: 1_200,
+            address: |n| format!("10.{}.0.{}", n % RANGES, n / RANGES + 1),
+            families: 1,
+            has_offsets: false,
+        }
+    };
+    let one_6 = || Large {
+        name: "large-6",
+        spec: range("fd00::/96"),
+        held: MOST,
+        address: |n| format!("fd00::{:x}", n + 1),
+        families: 1,
+        has_offsets: true,
+    };
+    vec![
         Large {
             name: "large-4",
-            spec: json!({"range": {"cidr": "10.0.0.0/16"}, "staticBand": "None"}),
+            spec: range("10.0.0.0/16"),
             held: MOST,
             address: |n| format!("10.0.{}.{}", (n + 1) / 256, (n + 1) % 256),
+            families: 1,
             has_offsets: true,
         },
+        one_6(),
+        Large { name: "counted-6", held: 4_500, ..one_6() },
+        ranges_4(),
+        Large { name: "counted-ranges-4", held: 1_125, ..ranges_4() },
         Large {
-            name: "large-6",
-            spec: json!({"range": {"cidr": "fd00::/96"}, "staticBand": "None"}),
-            held: MOST,
-            address: |n| format!("fd00::{:x}", n + 1),
-            has_offsets: true,
+            name: "counted-ranges-6",
+            spec: ranges(|n| json!({"cidr": format!("fd00:0:0:{:x}::/64", n + 1)})),
+            held: 625,
+            address: |n| format!("fd00:0:0:{:x}::{:x}", n % RANGES + 1, n / RANGES + 1),
+            families: 1,
+            has_offsets: false,
         },
         Large {
-            name: "large-ranges",
-            spec: json!({"ranges": ranges, "staticBand": "None"}),
-            held: IN_RANGES,
-            address: |n| format!("10.{}.0.{}", n % RANGES, n / RANGES + 1),
+            name: "counted-dual",
+            spec: json!({"range": {"ipv4": {"cidr": "10.0.0.0/16"}, "ipv6": {"cidr": "fd00::/96"}}, "staticBand": "None"}),
+            held: 4_090,
+            address: |n| match (n % 2, n / 2 + 1) {
+                (0, host) => format!("10.0.{}.{}", host / 256, host % 256),
+                (_, host) => format!("fd00::{host:x}"),
+            },
+            families: 2,
             has_offsets: false,
         },
     ]
@@ -60,7 +100,7 @@ fn entry(node: &str, uid: &str, n: usize) -> Value {
 impl Large {
     /// What the ledger says with so many held, and besides.
     fn says(&self, many: usize, sequence: u64) -> Value {
-        let mut says = json!({"sequence": sequence, "allocated": many, "available": 10_000 - many});
+        let mut says = json!({"sequence": sequence, "allocated": many.div_ceil(self.families), "available": 10_000 - many});
         if self.has_offsets {
             says["allocated-offsets"] = (0..many).collect();
         }
@@ -70,8 +110,9 @@ impl Large {
     async fn make(&self, ground: &Ground) {
         let object = json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {"name": self.name}, "spec": self.spec});
         let made = ground.admin.post(POOLS, &object).await.created();
-        let mut ledger = self.says(self.held, 1);
-        let entries = (0..self.held).map(|n| ((self.address)(n), entry("node02", &ground.uids.node02, n)));
+        let others = self.held - 1;
+        let mut ledger = self.says(others, 1);
+        let entries = (0..others).map(|n| ((self.address)(n), entry("node02", &ground.uids.node02, n)));
         ledger["allocations"] = Value::Object(entries.collect::<Map<_, _>>());
         ledger["capacity"] = 10_000.into();
         ledger["rebuiltFor"] = made["metadata"]["uid"].clone();
@@ -81,14 +122,14 @@ impl Large {
     async fn check(&self, ground: &Ground) {
         self.make(ground).await;
         let path = status(POOLS, self.name);
-        let mut claim = self.says(self.held + 1, 2);
-        claim["allocations"] =
-            json!({(self.address)(self.held): entry(HOST, &ground.uids.node01, self.held)});
+        let mut claim = self.says(self.held, 2);
+        let own = self.held - 1;
+        claim["allocations"] = json!({(self.address)(own): entry(HOST, &ground.uids.node01, own)});
         let taken = ground.agent.ask(Method::PATCH, &path, MERGE_PATCH, &json!({"status": claim})).await;
         assert_eq!(taken.code, 200, "{}: {}", self.name, taken.text.chars().take(500).collect::<String>());
         let another = (self.address)(7);
-        let mut theft = self.says(self.held + 1, 3);
-        theft["allocations"] = json!({(&another): entry(HOST, &ground.uids.node01, self.held + 1)});
+        let mut theft = self.says(self.held, 3);
+        theft["allocations"] = json!({(&another): entry(HOST, &ground.uids.node01, self.held)});
         let refused = ground.agent.ask(Method::PATCH, &path, MERGE_PATCH, &json!({"status": theft})).await;
         let said = refused.text.chars().take(500).collect::<String>();
         assert_eq!(refused.code, 403, "{}: {said}", self.name);

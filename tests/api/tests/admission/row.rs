@@ -218,7 +218,8 @@ pub(crate) async fn tidy(admin: &Server, path: &str) {
     let there = admin.get(path).await;
     if there.code == 200 && there.body["metadata"]["name"].is_string() {
         // That a slice goes with what is held in it is meant.
-        let held = there.body["status"]["allocations"].as_object().map_or(0, serde_json::Map::len);
+        let slice: Option<crds::NodeIPSlice> = serde_json::from_value(there.body.clone()).ok();
+        let held = slice.map_or(0, |slice| slice.ledger().allocations.len());
         let meant = json!({annotation::CONFIRM_RELEASE: held.to_string()});
         if held > 0 || there.body["metadata"]["finalizers"].is_array() {
             admin.merge(path, &json!({"metadata": {"finalizers": null, "annotations": meant}})).await;

@@ -34,7 +34,7 @@ fn may(plane: &ControlPlane, account: &str, what: &[&str]) -> bool {
 fn it_is_installed_changed_and_deleted() {
     let plane = ControlPlane::start().unwrap_or_else(|wrong| panic!("{wrong}"));
     done(&plane, &["apply", "-k", "deploy/base"]);
-    for overlay in ["no-controller", "beside-kubernetes-nmstate", "page"] {
+    for overlay in ["boot", "no-controller", "beside-kubernetes-nmstate", "page"] {
         let folder = format!("deploy/overlays/{overlay}");
         done(&plane, &["apply", "--dry-run=server", "-k", &folder]);
     }
@@ -135,7 +135,7 @@ fn are_kept(said: &str) {
 /// What there is of Berth's own, besides the namespace, which takes a moment to go.
 fn parts(plane: &ControlPlane) -> Vec<String> {
     let kinds = "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,\
-                 flowschema,prioritylevelconfiguration,role,rolebinding,daemonset,deployment";
+                 flowschema,prioritylevelconfiguration,role,rolebinding,resourcequota,daemonset,deployment";
     let all = done(plane, &["get", kinds, "-A", "-o", "name"]);
     all.lines().filter(|line| line.contains("berth")).map(str::to_owned).collect()
 }

@@ -111,6 +111,41 @@ fn all_run_one_image() {
     }
 }
 
+/// A cluster that limits critical pods has them where a quota speaks of their class: it must speak of every class that is used.
+#[test]
+fn critical_pods_have_a_quota_that_speaks_of_them() {
+    let base = kustomized("deploy/base");
+    let quota = the(&base, "ResourceQuota", "berth-critical");
+    assert_eq!(quota["metadata"]["namespace"], "berth-system");
+    let used = [("DaemonSet", "berth-agent"), ("Deployment", "berth-controller")]
+        .map(|(kind, name)| &pod(&base, kind, name)["priorityClassName"]);
+    let of = json!([{"scopeName": "PriorityClass", "operator": "In", "values": used}]);
+    assert_eq!(quota["spec"], json!({"hard": {"pods": "1G"}, "scopeSelector": {"matchExpressions": of}}));
+}
+
+/// The init container is of the agent's image, in two of its directories, with none of its capabilities.
+#[test]
+fn the_boot_unit_is_installed_with_no_right_that_the_agent_has_not() {
+    let (base, overlay) = (kustomized("deploy/base"), kustomized("deploy/overlays/boot"));
+    assert_eq!(differences(&base, &overlay), ["~ DaemonSet berth-system/berth-agent"]);
+    let mut pod_with = pod(&overlay, "DaemonSet", "berth-agent").clone();
+    let added = pod_with["initContainers"].take();
+    pod_with.as_object_mut().expect("a pod").remove("initContainers");
+    assert_eq!(&pod_with, pod(&base, "DaemonSet", "berth-agent"));
+    let (boot, agent) = (&added[0], &pod_with["containers"][0]);
+    assert_eq!(added.as_array().map(Vec::len), Some(1));
+    for same in ["image", "imagePullPolicy", "resources"] {
+        assert_eq!(boot[same], agent[same], "{same}");
+    }
+    let mut allowed = agent["securityContext"].clone();
+    allowed["capabilities"] = json!({"drop": ["ALL"]});
+    assert_eq!(boot["securityContext"], allowed);
+    let of_agent = agent["volumeMounts"].as_array().expect("mounts");
+    let mounts = boot["volumeMounts"].as_array().expect("mounts");
+    assert_eq!(mounts.iter().map(|mount| &mount["name"]).collect::<Vec<_>>(), ["state", "etc"]);
+    assert!(mounts.iter().all(|mount| of_agent.contains(mount)), "{mounts:?}");
+}
+
 /// Agents elect one of themselves: they have a controller's rights and bounds, and not those of an agent.
 #[test]
 fn without_a_controller_agents_are_one() {

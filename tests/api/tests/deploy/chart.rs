@@ -19,9 +19,12 @@ fn with_prometheus_it_is_the_component() {
 }
 
 #[test]
-fn with_the_page_it_is_the_overlay() {
-    let helmed = helmed(&["--set=page.enabled=true"]);
-    assert_eq!(differences(&kustomized("deploy/overlays/page"), &helmed), Vec::<String>::new());
+fn with_a_component_it_is_the_overlay_of_that_name() {
+    for name in ["boot", "page"] {
+        let helmed = helmed(&[&format!("--set={name}.enabled=true")]);
+        let overlay = kustomized(&format!("deploy/overlays/{name}"));
+        assert_eq!(differences(&overlay, &helmed), Vec::<String>::new(), "{name}");
+    }
 }
 
 #[test]
@@ -29,6 +32,7 @@ fn values_change_what_they_say() {
     let set = [
         "--set=image=registry.example/berth:1",
         "--set=logFormat=json",
+        "--set=boot.enabled=true",
         "--set=agent.resources.limits.memory=1Gi",
         "--set=agent.tolerations[0].key=only",
         "--set=controller.replicas=3",
@@ -53,5 +57,7 @@ fn values_change_what_they_say() {
         let format = json!({"name": "BERTH_LOG_FORMAT", "value": "json"});
         assert!(container["env"].as_array().is_some_and(|all| all.contains(&format)), "{container}");
     }
-    assert_eq!(agent["spec"]["template"]["spec"]["tolerations"], json!([{"key": "only"}]));
+    let pod = &agent["spec"]["template"]["spec"];
+    assert_eq!(pod["tolerations"], json!([{"key": "only"}]));
+    assert_eq!(pod["initContainers"][0]["image"], "registry.example/berth:1");
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
-use crds::names;
+use crds::names::pool;
 
 use crate::monitoring::{alerts, alerts_of, metrics};
-use crate::rendered::{Objects, helmed, kustomized, root};
+use crate::rendered::{Objects, helmed, kustomized, root, the};
 
 fn document(name: &str) -> String {
     fs::read_to_string(root().join("docs").join(name)).unwrap_or_else(|wrong| panic!("docs/{name}: {wrong}"))
@@ -52,7 +53,8 @@ fn kustomization_with(word: &str) -> Objects {
     let text = document("install.md");
     let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```"));
     let block = blocks.map(|(block, _)| block).find(|block| block.contains(word)).expect("a block");
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("as-documented");
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("documented-{}", word.replace(": ", "-")));
     fs::create_dir_all(&folder).expect("a folder");
     // kustomize takes a folder from elsewhere by the way there, not by its whole path.
     let ups = "../".repeat(folder.canonicalize().expect("a folder").components().count() - 1);
@@ -80,15 +82,80 @@ fn links_of_alerts_lead_to_where_the_administrator_says() {
     }
 }
 
-/// Reasons of Events, in the sources that say them.
+/// Monitors and rules have the label that a Prometheus looks for, by both ways of docs/install.md, and nothing else is another.
+#[test]
+fn monitors_have_the_label_that_the_administrator_says() {
+    let helmed = helmed(&["--set=prometheus.enabled=true", "--set=prometheus.labels.release=monitoring"]);
+    for objects in [kustomization_with("release: monitoring"), helmed] {
+        for (kind, name) in [
+            ("ServiceMonitor", "berth-controller"),
+            ("PodMonitor", "berth-agent"),
+            ("PrometheusRule", "berth"),
+        ] {
+            let labels = &the(&objects, kind, name)["metadata"]["labels"];
+            assert_eq!(
+                (&labels["release"], &labels["prometheus.nmstate.io"]),
+                (&"monitoring".into(), &"true".into())
+            );
+        }
+        let agent = &the(&objects, "DaemonSet", "berth-agent")["spec"];
+        assert_eq!(*agent, the(&kustomized("deploy/overlays/monitored"), "DaemonSet", "berth-agent")["spec"]);
+    }
+}
+
+/// The sources below a folder, without their tests.
+fn sources(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries
+        .filter(|path| path.file_stem().is_none_or(|name| name != "tests"))
+        .flat_map(|path| match path.is_dir() {
+            true => sources(&path),
+            false => vec![fs::read_to_string(&path).expect("a source")],
+        })
+        .collect()
+}
+
+/// The constants of a source that are one word, as reasons and types of conditions are: name and word.
+fn words(source: &str) -> impl Iterator<Item = (&str, &str)> {
+    let constants = source.lines().filter_map(|line| line.trim().split_once(": &str = \""));
+    let named =
+        constants.filter_map(|(before, rest)| Some((before.rsplit(' ').next()?, rest.split_once('"')?.0)));
+    named.filter(|(_, word)| {
+        word.starts_with(|c: char| c.is_ascii_uppercase()) && word.chars().all(|c| c.is_ascii_alphabetic())
+    })
+}
+
+/// Where every word is that is part of the API.
+fn api() -> String {
+    fs::read_to_string(root().join("crds/src/names.rs")).expect("a source")
+}
+
+/// The second of a call's arguments.
+fn second(call: &str) -> &str {
+    let mut depth = 0;
+    let mut parts = call.split(|c: char| {
+        depth += i32::from("([{".contains(c)) - i32::from(")]}".contains(c));
+        c == ',' && depth == 0
+    });
+    parts.nth(1).unwrap_or_default().trim()
+}
+
+/// Reasons of Events: what is named wherever one is told. A name that is nowhere a constant is a hole in this test.
 fn events() -> BTreeSet<String> {
-    let mut reasons =
-        BTreeSet::from([names::policy::EVENT_FAILED.to_owned(), names::enactment::REFUSED.to_owned()]);
-    for file in ["agent/src/node/telling.rs", "agent/src/controller/told.rs"] {
-        let text = fs::read_to_string(root().join(file)).expect(file);
-        let constants = text.lines().filter_map(|line| line.trim().split_once(": &str = \""));
-        reasons
-            .extend(constants.filter_map(|(_, rest)| rest.split_once('"')).map(|(word, _)| word.to_owned()));
+    let (api, mut reasons) = (api(), BTreeSet::new());
+    for source in sources(&root().join("agent/src")) {
+        let calls = [".normal(", ".warning("].into_iter().flat_map(|call| source.split(call).skip(1));
+        for reason in calls.map(second) {
+            let name = reason.rsplit("::").next().unwrap_or_default();
+            let known = words(&source).chain(words(&api)).filter(|(known, _)| *known == name);
+            let mut found: Vec<&str> = known.map(|(_, word)| word).collect();
+            if name == "reason" {
+                // A pool's condition, said in its own words when it gets better or worse.
+                found.extend(pool::BY_PRECEDENCE.into_iter().filter(|word| *word != pool::RECONCILING));
+            }
+            assert!(!found.is_empty(), "an Event is told by {reason:?}, and no constant is called so");
+            reasons.extend(found.into_iter().map(str::to_owned));
+        }
     }
     reasons
 }
@@ -119,33 +186,19 @@ fn unexplained(
     words.into_iter().filter(|word| !said.contains(word.as_str())).collect()
 }
 
-/// Reasons of conditions: each constant of these modules that names one.
-fn reasons() -> BTreeSet<String> {
-    let listed = names::pool::BY_PRECEDENCE.into_iter().chain([
-        names::enactment::PROGRESSING,
-        names::enactment::CONFIGURED,
-        names::enactment::FAILED,
-        names::enactment::RETRYING,
-        names::enactment::LIMIT_REACHED,
-        names::enactment::ABORTED,
-        names::enactment::WAITING,
-        names::enactment::REFUSED,
-        names::policy::NO_MATCHING_NODE,
-        names::state::REPORT_SHORTENED,
-        names::node::AGENT_RUNS,
-        names::node::AGENT_SILENT,
-    ]);
-    listed.map(str::to_owned).collect()
-}
-
 #[test]
 fn each_metric_condition_and_event_is_explained() {
     let text = operations();
     let conditions = rows(&text, "Conditions");
-    let types = names::condition::OF_ENACTMENT.into_iter().chain(names::condition::OF_POLICY);
-    let words = types.map(str::to_owned).chain(reasons());
+    let api = api();
+    // Types, statuses and reasons; not those of Events alone.
+    let words = words(&api).filter(|(name, _)| !name.starts_with("EVENT_")).map(|(_, word)| word.to_owned());
+    let words: BTreeSet<String> = words.collect();
+    assert!(words.contains("NoMatchingNode") && words.contains("AgentSilent"), "{words:?}");
     let events = events();
-    assert!(events.contains("DriftRepaired") && events.contains("AddressFreed"), "{events:?}");
+    for known in ["DriftRepaired", "AddressFreed", "IPCollision", "ExhaustedIPPool", "NoAddress"] {
+        assert!(events.contains(known), "{known}: {events:?}");
+    }
     // Condition and reason, then what it means and what to do; the reason, then on what, when and what to do.
     for (what, missing) in [
         ("a condition", unexplained(&conditions, 2, words)),

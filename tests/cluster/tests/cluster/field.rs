@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use cluster_tests::{Cluster, Node, answer, wait};
 use serde_json::{Value, json};
@@ -27,8 +28,8 @@ pub(crate) const WORKLOADS: [&str; 2] = ["daemonset/berth-agent", "deployment/be
 /// Variables that tests set on what runs: where to die, and how much to say.
 const SET_BY_TESTS: [&str; 2] = ["BERTH_FAULT", "BERTH_LOG_LEVEL"];
 
-/// Short, for tests that wait for its end; long enough to be seen between two looks on a machine that is busy.
-const QUARANTINE: &str = "6s";
+/// Short, for tests that wait for its end; long enough to be told from none at all.
+const QUARANTINE: Duration = Duration::from_secs(6);
 
 pub(crate) struct Field {
     pub(crate) cluster: Cluster,
@@ -193,10 +194,13 @@ impl Field {
         ]);
     }
 
-    /// Of a node, in the ledgers.
-    fn entries_of(&self, node: Node) -> Result<Vec<Value>, String> {
-        let all = self.ledgers()?.into_iter().flat_map(|(_, ledger)| ledger);
-        Ok(all.map(|(_, entry)| entry).filter(|entry| entry["node"] == *node.name()).collect())
+    /// Of a node, in the ledgers: of which pool, and the entry.
+    pub(crate) fn entries_of(&self, node: Node) -> Result<Vec<(String, Value)>, String> {
+        let of_pool = |(pool, ledger): (String, Ledger)| {
+            ledger.into_iter().map(move |(_, entry)| (pool.clone(), entry))
+        };
+        let all = self.ledgers()?.into_iter().flat_map(of_pool);
+        Ok(all.filter(|(_, entry)| entry["node"] == *node.name()).collect())
     }
 
     /// A host goes for good. Its addresses are quarantined, or free already, when this returns.
@@ -209,21 +213,25 @@ impl Field {
     fn wait_set_aside(&self, node: Node) {
         wait::until("its addresses to be quarantined", || {
             let left = self.entries_of(node)?;
-            match left.iter().all(|entry| entry["state"] == "Quarantined") {
+            match left.iter().all(|(_, entry)| entry["state"] == "Quarantined") {
                 true => Ok(()),
                 false => Err(format!("{left:?}")),
             }
         });
     }
 
-    /// The same. They were quarantined, and are free when this returns.
+    /// The same. They are free when this returns, and were not before the quarantine was over: by the time that it took, since a
+    /// machine that stands still for that long sees nothing of it.
     pub(crate) fn retire(&self, node: Node) {
+        let began = Instant::now();
         self.take_away(node);
-        assert_eq!(self.entries_of(node).expect("ledgers").len(), POOLS.len(), "nothing is free at once");
         wait::until("its addresses to be free", || match self.entries_of(node)?.as_slice() {
             [] => Ok(()),
             left => Err(format!("{left:?}")),
         });
+        // Ledgers count whole seconds.
+        let took = began.elapsed() + Duration::from_secs(1);
+        assert!(took >= QUARANTINE, "free after {took:?}");
     }
 
     /// Gives addresses of a pool to these nodes, when they ask. The next test's `field` takes the word back.
@@ -346,7 +354,7 @@ fn seeds() -> Vec<Value> {
         });
         json!({
             "apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "metadata": {"name": name},
-            "spec": {"range": range, "quarantine": QUARANTINE},
+            "spec": {"range": range, "quarantine": format!("{}s", QUARANTINE.as_secs())},
         })
     };
     let card = |card: &str, pool: &str| {

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use cluster_tests::Node;
+use cluster_tests::{Node, run};
 
-use crate::field::{Held, IMAGE, NODES, POOLS, field};
+use crate::field::{Held, IMAGE, NODES, POOLS, field, quick};
 
 #[test]
 #[ignore = "a cluster: make test-cluster"]
@@ -48,15 +48,18 @@ fn a_node_that_reboots_keeps_its_addresses() {
     assert_eq!(field.wait_configured(&NODES), before);
 }
 
-/// R27: with the unit on the host, the addresses are on their cards before the kubelet starts, and so before any container.
+/// R27: with the unit on the hosts, which agents put there, the addresses are on their cards before the kubelet starts, and so before
+/// any container. With kubectl alone, as docs/install.md and docs/uninstall.md have it.
 #[test]
 #[ignore = "a cluster: make test-cluster"]
 fn with_the_unit_a_node_that_reboots_has_its_addresses_before_its_pods() {
     let field = field();
     let before = field.wait_configured(&NODES);
     let node = NODES[1];
+    field.disturb();
+    field.cluster.kubectl(&["apply", "-k", &quick("boot")]);
+    field.wait_rolled_out();
     let agent = field.agent(node).expect("an agent");
-    field.cluster.install_boot_unit(node, IMAGE);
     field.cluster.power_cut(node);
     field.cluster.boot(node);
     let noted = field.cluster.before_kubelet(node);
@@ -82,6 +85,16 @@ fn with_the_unit_a_node_that_reboots_has_its_addresses_before_its_pods() {
     assert_eq!(field.wait_configured(&NODES), before);
     let seen: Vec<String> = watch.seen().into_iter().filter(|line| line.contains(" inet 10.10.1")).collect();
     assert_eq!(seen, Vec::<String>::new());
+
+    let manual = include_str!("../../../../docs/uninstall.md");
+    let line = manual.lines().find(|line| line.contains("initContainers")).expect("how it is taken off");
+    let line = line.replace('\'', "");
+    field.cluster.kubectl(&line.split_whitespace().skip(1).collect::<Vec<_>>());
+    field.wait_rolled_out();
+    for node in NODES {
+        let search = ["/etc/systemd", "/var/lib/berth", "-name", "berth*", "-not", "-type", "d"];
+        assert_eq!(run(field.cluster.on(node, "find").args(search)), "", "{}", node.name());
+    }
 }
 
 /// Hosts that died, whose addresses machines have that took their places. They are repaired, and come back with journals that say

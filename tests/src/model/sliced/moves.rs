@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use policy::claim::{
     self, Action, Asked, Enactment, Facts, Hold, HostState, Ledger, NodeName, NodeSeen, NodeSlice, NodeUid,
-    Outcome, Phase, RequestId, Scope, Seen, SlicedView, Uncovered,
+    Outcome, Phase, RequestId, Scope, Seen, SlicedView, Stranger, Uncovered,
 };
 use policy::pool::{Barred, Pool};
 
-use super::world::{QUARANTINE, Store, Stored, World, Write, key, name, policy, pool, slot};
+use super::world::{Machine, QUARANTINE, Store, Stored, World, Write, block, key, name, policy, pool, slot};
 use super::{Breach, Config, Fault};
 
 /// One move.
@@ -119,7 +119,10 @@ impl World {
                     self.hosts[at].ids += 1;
                 }
             }
-            Action::AddToNic { lease, .. } => self.hosts[at].nic.extend(&lease.ips),
+            Action::AddToNic { lease, .. } => match lease.ips.iter().find(|ip| self.wire.contains(*ip)) {
+                Some(ip) => outcome = Outcome::Taken { ip: *ip, by: Stranger::default() },
+                None => self.hosts[at].nic.extend(&lease.ips),
+            },
             Action::RemoveFromNic { ips } => self.hosts[at].nic.retain(|ip| !ips.contains(ip)),
             Action::Report { node_uid, shows } => {
                 self.hosts[at].stamps += 1;
@@ -191,8 +194,13 @@ impl World {
     fn think(&mut self, at: usize, config: &Config) -> bool {
         let node = self.hosts[at].name.clone();
         let Some(uid) = self.store.nodes.get(&node).cloned() else { return false };
-        let Some(own) = self.store.enactments.get(&node).cloned() else { return false };
+        let own = self.store.enactments.get(&node);
         let slices = self.own(&node);
+        // Who asks for nothing looks when something is to be free.
+        let is_over = || slices.iter().filter_map(NodeSlice::first_end).any(|end| end <= self.now);
+        if own.is_none() && !is_over() {
+            return false;
+        }
         let others: BTreeMap<_, _> = self
             .store
             .slices
@@ -212,8 +220,8 @@ impl World {
         }
         let host = &self.hosts[at];
         let known: BTreeSet<RequestId> = own
-            .slots
-            .values()
+            .iter()
+            .flat_map(|own| own.slots.values())
             .filter_map(|slot| Some(slot.request.as_ref()?.id.clone()))
             .chain(host.host.journal.values().map(|record| record.id.clone()))
             .collect();
@@ -221,13 +229,13 @@ impl World {
         let shown: BTreeSet<IpAddr> =
             host.nic.iter().copied().chain(host.host.held()).chain(announced).collect();
         let labels = BTreeMap::new();
-        let live = own.node_uid == uid;
-        let key = slot();
-        let asked: Vec<Asked<'_>> = own
-            .slots
-            .keys()
-            .filter(|one| **one == key)
-            .map(|key| Asked { enactment: &own, key, labels: &labels, live, ready: true, fresh: true })
+        let slots = own.iter().flat_map(|own| own.slots.keys().map(move |key| (*own, key)));
+        let asked: Vec<Asked<'_>> = slots
+            .filter(|(_, key)| **key == slot())
+            .map(|(own, key)| {
+                let live = own.node_uid == uid;
+                Asked { enactment: own, key, labels: &labels, live, ready: true, fresh: true }
+            })
             .collect();
         let served = claim::serve_slices(&SlicedView {
             pool: pool(config, self.store.drains),
@@ -250,7 +258,7 @@ impl World {
         }));
         writes.extend(served.give_back.iter().map(|name| {
             // Written by this very look before it is given back.
-            let later = u32::from(served.ledgers.contains_key(name));
+            let later = u32::from(served.ledgers.iter().any(|(written, _)| written == name));
             Write::Delete { name: name.clone(), version: version(name) + later }
         }));
         writes.extend(served.answers.into_iter().map(Write::Answer));
@@ -274,7 +282,7 @@ impl World {
                     cidr: new.cidr,
                     node: self.hosts[host].name.clone(),
                     node_uid: uid.clone(),
-                    ledger: Ledger::new(self.fresh(&format!("s-{}", new.name)).as_str().into()),
+                    ledger: new.ledger(self.fresh(&format!("s-{}", new.name)).as_str().into()),
                 };
                 let version = self.next_version(&new.name);
                 self.store.slices.insert(new.name.clone(), Stored { slice, version });
@@ -485,6 +493,7 @@ impl World {
                 self.store.pool_version += 1;
                 !std::mem::replace(&mut self.store.drains, true)
             }
+            Fault::WireTaken => self.wire_taken(at, config),
             Fault::Unselected => {
                 self.hosts[at].selected = !self.hosts[at].selected;
                 true
@@ -503,6 +512,29 @@ impl World {
             place.map(|place| self.left.remove(place));
         }
         happened
+    }
+
+    /// Nobody is left without: what strangers have would be given and tried again for ever.
+    fn wire_taken(&mut self, at: usize, config: &Config) -> bool {
+        let own = self.store.enactments.get(&self.hosts[at].name);
+        let grant = own.and_then(|own| own.slots.get(&slot())?.grant.as_ref());
+        let Some(ip) = grant.map(|grant| grant.lease.ips[0]) else { return false };
+        let mut wire = self.wire.clone();
+        let is_new = wire.insert(ip);
+        let full = (0..config.blocks).filter(|at| block(*at).iter().all(|ip| wire.contains(ip))).count();
+        if !is_new || (full > 0 && usize::from(config.blocks) - full < config.hosts) {
+            return false;
+        }
+        self.wire = wire;
+        let now = self.now;
+        let Machine { host, nic, .. } = &mut self.hosts[at];
+        if nic.contains(&ip)
+            && let Some(journalled) = host.collided(ip, &Stranger::default())
+        {
+            host.done(&journalled, &Outcome::Done, now);
+            nic.remove(&ip);
+        }
+        true
     }
 
     fn delete_node(&mut self, node: &NodeName) -> bool {

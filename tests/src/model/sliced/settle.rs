@@ -103,9 +103,11 @@ fn ended(world: &World, config: &Config) -> Result<(), String> {
     }
     // Who waits may have an entry still that it would be served by.
     let leaked = |host: &Machine, ip| !host.nic.is_empty() && !host.nic.contains(ip);
-    for (ip, entry) in &world.store.pool.allocations {
-        if world.hosts.iter().any(|host| host.name == entry.node && leaked(host, ip)) {
-            return Err(format!("{ip} is in the pool's ledger, {}, and on no NIC: leaked", words(entry)));
+    let slices = world.store.slices.values().map(|stored| &stored.slice.ledger);
+    for (ip, entry) in [&world.store.pool].into_iter().chain(slices).flat_map(|ledger| &ledger.allocations) {
+        let is_leaked = world.hosts.iter().any(|host| host.name == entry.node && leaked(host, ip));
+        if is_leaked || !entry.is_recoverable() {
+            return Err(format!("{ip} is in a ledger, {}, and on no NIC: leaked", words(entry)));
         }
     }
     let wanting: BTreeSet<_> = live.iter().filter(|host| host.selected).map(|host| &host.name).collect();

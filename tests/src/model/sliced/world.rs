@@ -68,6 +68,8 @@ pub(super) struct World {
     pub(super) backup: Option<Box<Store>>,
     pub(super) hosts: Vec<Machine>,
     pub(super) lead: Vec<Write>,
+    /// What strangers have.
+    pub(super) wire: BTreeSet<IpAddr>,
     pub(super) now: Time,
     /// How often each thing was made: names of one don't depend on when another was.
     pub(super) made: BTreeMap<String, u32>,
@@ -111,9 +113,14 @@ pub(super) fn pool(config: &Config, drains: bool) -> &'static Pool {
     })
 }
 
+/// The addresses of a block.
+pub(super) fn block(at: u8) -> [IpAddr; 2] {
+    [2, 3].map(|last| IpAddr::from([10, 0, 0, last + 2 * at]))
+}
+
 /// The block of the first range.
 pub(super) fn is_first(ip: IpAddr) -> bool {
-    [2, 3].map(|last| IpAddr::from([10, 0, 0, last])).contains(&ip)
+    block(0).contains(&ip)
 }
 
 impl World {
@@ -149,6 +156,7 @@ impl World {
             backup: None,
             hosts,
             lead: Vec::new(),
+            wire: BTreeSet::new(),
             now: 1_000,
             made: BTreeMap::new(),
             left: config.faults.clone(),

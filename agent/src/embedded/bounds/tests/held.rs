@@ -45,6 +45,20 @@ fn nobody_takes_away_a_slice_in_use() {
     assert_eq!(goes(Verb::Delete, &confirmed(unkept(held(2)), "2")), Ok(()));
 }
 
+/// What a slice was made with is held until its ledger says otherwise.
+#[test]
+fn nobody_takes_away_a_slice_that_was_made_with_an_address() {
+    let all = Caller::Everything;
+    let lets_go =
+        |slice: &Value| write(&all, Verb::Patch, "nodeipslices", Some(slice), Some(&unkept(slice.clone())));
+    let mut made = held(0);
+    made["spec"]["first"] = json!({"ip": "10.0.0.7"});
+    let refused = lets_go(&made).expect_err("it is in use");
+    assert!(refused.starts_with("node node01 holds 10.0.0.7 in this slice."), "{refused}");
+    made["status"]["rebuiltFor"] = json!("u");
+    assert_eq!(lets_go(&made), Ok(()));
+}
+
 #[test]
 fn what_does_not_let_go_of_addresses_passes() {
     let all = Caller::Everything;

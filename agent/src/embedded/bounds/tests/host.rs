@@ -142,7 +142,7 @@ fn enactments_of_others_are_refused() {
         (update(ENACTMENTS, theirs, own()), label),
         (update(ENACTMENTS, own(), unlabelled.clone()), missing),
         (update(ENACTMENTS, unlabelled, own()), missing),
-        (create(ENACTMENTS, unowned), "it must have Node node01 with UID uid-1 as its owner"),
+        (create(ENACTMENTS, unowned), "it must have Node node01 with UID uid-1 as its only owner"),
         (
             update(STATUS, namesake.clone(), namesake),
             "it is owned by Node node01 with UID former, not by Node node01 with UID uid-1",

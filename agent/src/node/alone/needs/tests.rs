@@ -14,15 +14,35 @@ fn needs(need: &Need, nobody_leads: bool, now: Instant) -> Needs {
     needs
 }
 
+/// No pool is this host's alone.
+fn nobodys(_: &PoolName) -> bool {
+    false
+}
+
+/// Of pools that only this host serves, all are looked after together, each once; of others one after the other.
+#[test]
+fn what_only_this_host_serves_is_due_together() {
+    let now = Instant::now();
+    let of = |pool: &str, id: &str| Need::Answer { policy: "one".into(), pool: pool.into(), id: id.into() };
+    let all = [of("cut-1", "a"), of("cut-1", "b"), of("cut-2", "c"), of("shared", "d"), count()];
+    let mut waiting = Needs::default();
+    waiting.are(all.into(), true, now);
+    let is_cut = |pool: &PoolName| pool.as_str().starts_with("cut");
+    assert_eq!(waiting.due(now, is_cut), [of("cut-1", "a"), of("cut-2", "c")]);
+    assert_eq!(waiting.due(now, nobodys), [of("cut-1", "a")]);
+    waiting.came(&of("cut-2", "c"), &Came::Overtaken, 0, now);
+    assert_eq!(waiting.due(now, is_cut), [of("cut-1", "a")], "others are not hurried");
+}
+
 #[test]
 fn a_leader_has_a_moment_before_anybody_asks_for_one() {
     let now = Instant::now();
     let waiting = needs(&answer(), false, now);
-    assert_eq!(waiting.due(now), None);
-    assert_eq!(waiting.due(now + GRACE.1), Some(answer()));
+    assert_eq!(waiting.due(now, nobodys), []);
+    assert_eq!(waiting.due(now + GRACE.1, nobodys), [answer()]);
     assert!(waiting.again(now).is_some_and(|wait| wait >= GRACE.0 && wait <= GRACE.1));
     // Known to be alone, nobody waits for nobody.
-    assert_eq!(needs(&answer(), true, now).due(now), Some(answer()));
+    assert_eq!(needs(&answer(), true, now).due(now, nobodys), [answer()]);
 }
 
 #[test]
@@ -44,7 +64,7 @@ fn patience_ends_when_the_claim_is_our_own() {
     let mut at = now + GRACE.1;
     let mut asked = 0;
     while waiting.turn(&answer(), true, at) == Turn::Theirs {
-        waiting.came(&answer(), &Came::Theirs, None, at);
+        waiting.came(&answer(), &Came::Theirs, 0, at);
         at += waiting.again(at).unwrap();
         asked += 1;
     }
@@ -52,23 +72,28 @@ fn patience_ends_when_the_claim_is_our_own() {
     assert_eq!(asked, 3, "after 1, 6 and 16 s");
 }
 
-/// Others may be quicker for ever: the pauses grow to a limit, which the ledger's length sets, and never stop.
+/// Others may be quicker for ever: the pauses grow to a limit, which the ledger's length sets, or how many have the policy, and never
+/// stop.
 #[test]
 fn being_overtaken_is_tried_again_for_ever() {
     let seconds = Duration::from_secs;
-    for (held, limit) in [(0, LONGEST.0), (100, seconds(50)), (256, seconds(128)), (5_000, LONGEST.1)] {
+    let (answers, slots) = ([0, 100, 256, 5_000], [0, 32, 5_000]);
+    let answers = answers.into_iter().zip([LONGEST.0, seconds(50), seconds(128), LONGEST.1]);
+    let slots = slots.into_iter().zip([LONGEST.0, seconds(16), SLOTS]);
+    let all = answers.map(|row| (answer(), row)).chain(slots.map(|row| (count(), row)));
+    for (need, (many, limit)) in all {
         let mut at = Instant::now();
-        let mut waiting = needs(&answer(), true, at);
+        let mut waiting = needs(&need, true, at);
         let mut longest = Duration::ZERO;
         for _ in 0..200 {
-            waiting.came(&answer(), &Came::Overtaken, Some(held), at);
+            waiting.came(&need, &Came::Overtaken, many, at);
             let pause = waiting.again(at).unwrap();
             assert!(pause > Duration::ZERO && pause <= limit + QUICK);
             longest = longest.max(pause);
             at += pause;
-            assert_eq!(waiting.due(at), Some(answer()));
+            assert_eq!(waiting.due(at, nobodys), std::slice::from_ref(&need));
         }
-        assert!(longest > limit / 2, "{held}: {longest:?} of {limit:?}");
+        assert!(longest > limit / 2, "{need:?}, {many}: {longest:?} of {limit:?}");
     }
 }
 
@@ -77,7 +102,7 @@ fn what_is_no_longer_needed_is_forgotten() {
     let now = Instant::now();
     let mut waiting = needs(&answer(), true, now);
     waiting.are(BTreeSet::new(), true, now);
-    assert_eq!(waiting.due(now + UNSERVED), None);
+    assert_eq!(waiting.due(now + UNSERVED, nobodys), []);
     assert_eq!(waiting.again(now), None);
 }
 
@@ -90,11 +115,11 @@ fn whoever_answers_leads() {
     assert!(waiting.are([count()].into(), false, now), "somebody answered");
     assert!(!waiting.are(BTreeSet::new(), false, now), "a count says nothing");
     let mut alone = needs(&answer(), true, now);
-    alone.came(&answer(), &Came::Done, Some(1), now);
+    alone.came(&answer(), &Came::Done, 1, now);
     assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
     // … and to another request of the same pool with it.
     let other = Need::Answer { policy: "two".into(), pool: "traffic-1".into(), id: "id-2".into() };
     alone.are([answer(), other].into(), true, now);
-    alone.came(&answer(), &Came::Done, Some(1), now);
+    alone.came(&answer(), &Came::Done, 1, now);
     assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
 }

@@ -10,6 +10,7 @@ use crate::row::{Act, By, Change, Row};
 
 pub(super) fn rows(uids: &Uids) -> Vec<Row> {
     let mut rows = own_enactments(uids);
+    rows.extend(own_claims(uids));
     rows.extend(enactments_of_others(uids));
     rows.extend(left_by_a_former_node(uids));
     rows.extend(states(uids));
@@ -39,10 +40,18 @@ fn finalizers(left: &[&str]) -> Change {
     change(move |object| object["metadata"]["finalizers"] = left.clone())
 }
 
+/// By one Node, in two ways: of what is the same in all the server itself leaves one.
+fn owned_twice(object: Value) -> Value {
+    with(object, |object| {
+        let owners = object["metadata"]["ownerReferences"].as_array_mut().expect("owners");
+        owners.push(with(owners[0].clone(), |owner| owner["controller"] = true.into()));
+    })
+}
+
 fn own_enactments(uids: &Uids) -> Vec<Row> {
     let own = || own(uids);
     let dotted = enactment("node01.b.c", HOST, "b.c", (HOST, &uids.node01));
-    let nobodys = format!("it must have Node {HOST} with UID {} as its owner", uids.node01);
+    let nobodys = format!("it must have Node {HOST} with UID {} as its only owner", uids.node01);
     let two = with(own(), |object| {
         let owners = object["metadata"]["ownerReferences"].as_array_mut();
         owners.expect("owners").push(owner("node02", &uids.node02));
@@ -53,6 +62,13 @@ fn own_enactments(uids: &Uids) -> Vec<Row> {
     let name = "an enactment of host node01 is named node01.<policy>, with the policy in its label nmstate.io/policy";
     let missing = "it is not host node01's: its label nmstate.io/node is missing";
     let unlabelled = with(own(), |object| unlabel()(object));
+    let rename = change(|object| object["metadata"]["labels"]["nmstate.io/policy"] = "db".into());
+    let unname = || change(|object| object["metadata"]["labels"] = json!({"nmstate.io/node": HOST}));
+    let twice = owned_twice(own());
+    let long = with(own(), |object| {
+        object["metadata"]["name"] = format!("{HOST}.{}", "w".repeat(64)).into();
+        unname()(object);
+    });
     let unowned = with(own(), |object| object["metadata"]["ownerReferences"] = json!([]));
     let given = owner("node02", &uids.node02);
     vec![
@@ -63,7 +79,11 @@ fn own_enactments(uids: &Uids) -> Vec<Row> {
         passes("lets an enactment go", ENACTMENTS, Some(own()), Act::Delete),
         refused("unlabels its own", ENACTMENTS, Some(own()), Act::Patch(unlabel()), missing),
         refused("labels what has no label", ENACTMENTS, Some(unlabelled), Act::Patch(relabel()), missing),
-        refused("makes one without an owner", ENACTMENTS, None, Act::Create(unowned), nobodys),
+        refused("makes one without an owner", ENACTMENTS, None, Act::Create(unowned), nobodys.as_str()),
+        refused("makes one with its owner twice", ENACTMENTS, None, Act::Create(twice), nobodys),
+        refused("makes one of a policy that no label names", ENACTMENTS, None, Act::Create(long), name),
+        refused("names another policy", ENACTMENTS, Some(own()), Act::Patch(rename), name),
+        refused("names no policy any more", ENACTMENTS, Some(own()), Act::Patch(unname()), name),
         refused(
             "makes one with two owners",
             ENACTMENTS,
@@ -99,6 +119,60 @@ fn own_enactments(uids: &Uids) -> Vec<Row> {
             Act::Create(enactment("node01.web", HOST, "db", (HOST, &uids.node01))),
             name,
         ),
+    ]
+}
+
+/// What it says of pools can be read: they wait for what can't.
+fn own_claims(uids: &Uids) -> Vec<Row> {
+    let own = || own(uids);
+    let told = "status.ippool.web can't be read: each address must be one, of two the first IPv4 and the second IPv6, and none declined twice";
+    let says = |claims: Value| {
+        Act::PatchStatus(change(move |object| object["status"]["ippool"]["web"] = claims.clone()))
+    };
+    let asks = |more: Value| {
+        let mut request = json!({"id": "1", "want": true});
+        request.as_object_mut().expect("a request").extend(more.as_object().cloned().unwrap_or_default());
+        says(json!({"requests": {"a": request}}))
+    };
+    let granted = |more: Value| {
+        let mut grant = json!({"id": "1", "ip": "10.0.0.1", "prefix-length": 24});
+        grant.as_object_mut().expect("a grant").extend(more.as_object().cloned().unwrap_or_default());
+        says(json!({"grants": {"a": grant}}))
+    };
+    let address = |ip: &str| json!({"ip": ip, "prefix-length": 64});
+    let (v4, v6) = (address("10.0.0.1"), address("fd00::1"));
+    let passes = |name, act| passes(name, ENACTMENTS, Some(own()), act);
+    let refused = |name, act| refused(name, ENACTMENTS, Some(own()), act, told);
+    let broken = with(own(), |object| {
+        let request = json!({"id": "1", "want": true, "holds": {"ip": "x"}});
+        object["status"] = json!({"ippool": {"broken": {"requests": {"a": request}}}});
+    });
+    vec![
+        passes(
+            "asks with all that there is",
+            asks(json!({"holds": {"ip": "10.0.0.1", "ipv6": "fd00::1"}, "literal": "10.0.0.1",
+                "declined": [{"ip": "10.0.0.2"}, {"ip": "fd00::2"}]})),
+        ),
+        passes("holds an IPv6 address", asks(json!({"holds": {"ip": "fd00::1"}}))),
+        passes("answers itself", granted(json!({}))),
+        passes("answers itself with two", granted(json!({"ipv4": v4, "ipv6": v6}))),
+        // What somebody else broke is no reason to refuse what is about something else.
+        super::passes("goes on beside what is broken", ENACTMENTS, Some(broken), asks(json!({}))),
+        refused("holds what is no address", asks(json!({"holds": {"ip": "x"}}))),
+        refused("holds an address in an address", asks(json!({"holds": {"ip": "::ffff:10.0.0.1"}}))),
+        refused("holds no address besides", asks(json!({"holds": {"ip": "10.0.0.1", "ipv6": "x"}}))),
+        refused("holds two of IPv4", asks(json!({"holds": {"ip": "10.0.0.1", "ipv6": "10.0.0.2"}}))),
+        refused("holds IPv6 first", asks(json!({"holds": {"ip": "fd00::1", "ipv6": "fd00::2"}}))),
+        refused("names what is no address", asks(json!({"literal": "x"}))),
+        refused("declines what is no address", asks(json!({"declined": [{"ip": "x"}]}))),
+        refused("declines twice", asks(json!({"declined": [{"ip": "10.0.0.2"}, {"ip": "10.0.0.2"}]}))),
+        refused("declines in another spelling", asks(json!({"declined": [{"ip": "fd00:0::2"}]}))),
+        refused("gives itself what is no address", granted(json!({"ip": "x"}))),
+        refused("gives itself half of two", granted(json!({"ipv4": v4}))),
+        refused("gives itself the other half of two", granted(json!({"ipv6": v6}))),
+        refused("gives itself two others", granted(json!({"ip": "10.0.0.2", "ipv4": v4, "ipv6": v6}))),
+        refused("gives itself two of IPv4", granted(json!({"ipv4": v4, "ipv6": v4}))),
+        refused("gives itself IPv6 first", granted(json!({"ip": "fd00::1", "ipv4": v6, "ipv6": v6}))),
     ]
 }
 
@@ -202,7 +276,14 @@ fn states(uids: &Uids) -> Vec<Row> {
             STATES,
             None,
             Act::Create(with(own(), |object| object["metadata"]["ownerReferences"] = json!([]))),
-            format!("it must have Node {HOST} with UID {} as its owner", uids.node01),
+            format!("it must have Node {HOST} with UID {} as its only owner", uids.node01),
+        ),
+        refused(
+            "makes a state that belongs to its Node twice",
+            STATES,
+            None,
+            Act::Create(owned_twice(own())),
+            format!("it must have Node {HOST} with UID {} as its only owner", uids.node01),
         ),
         refused(
             "makes a state that is labelled as another's",

@@ -104,6 +104,14 @@ fn taken_away(uids: &Uids) -> Vec<Row> {
         })
     };
     let empty = || with(theirs(), |slice| slice["status"] = json!({"sequence": 1}));
+    // Its ledger is not written yet.
+    let made = || {
+        with(theirs(), |slice| {
+            slice["spec"]["first"] = json!({"ip": "10.0.0.7", "policy": "web", "capture": "a", "request": "id",
+                "sequence": 1, "since": "2026-01-01T00:00:00Z"});
+            drop(slice.as_object_mut().and_then(|slice| slice.shift_remove("status")));
+        })
+    };
     let unkept = || {
         with(theirs(), |slice| drop(slice["metadata"].as_object_mut().and_then(|m| m.remove("finalizers"))))
     };
@@ -136,6 +144,13 @@ fn taken_away(uids: &Uids) -> Vec<Row> {
             Some(one()),
             Act::Patch(free()),
             told("10.0.0.4", 1),
+        ),
+        refused(
+            "a person frees a slice that was made with an address",
+            SLICES,
+            Some(made()),
+            Act::Patch(free()),
+            told("10.0.0.7", 1),
         ),
         refused(
             "a person confirms another number",
