@@ -11,7 +11,6 @@ use agent::node::{Agent, Settings};
 use agent::probe::Probes;
 use agent::wire::Timing;
 use anyhow::{Context, Result, ensure};
-use api_tests::cluster::NAMESPACE;
 use crds::{NodeIPPool, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
@@ -139,7 +138,8 @@ impl Crowd {
     /// From now on a controller serves them.
     pub(crate) async fn lead(&mut self) {
         let client = self.counted.client(self.ground.controller().await);
-        let election = Election::new(&client, NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY);
+        let election =
+            Election::new(&client, self.ground.namespace(), crds::names::lease::CONTROLLER, IDENTITY);
         let led = async move {
             election.lead(|| controller::lead(client.clone(), controller::Settings::default())).await;
         };
@@ -152,7 +152,13 @@ impl Crowd {
             controller.abort();
             let _ = controller.await;
         }
-        Election::release(&self.ground.client(), NAMESPACE, crds::names::lease::CONTROLLER, IDENTITY).await;
+        Election::release(
+            &self.ground.client(),
+            self.ground.namespace(),
+            crds::names::lease::CONTROLLER,
+            IDENTITY,
+        )
+        .await;
         tokio::time::sleep(LEASE_READ).await;
     }
 
@@ -283,7 +289,7 @@ async fn host(ground: Ground, counted: &Counted, folder: &std::path::Path, numbe
         host_root: "/".into(),
         state_dir,
         register: None,
-        lease_namespace: NAMESPACE.to_owned(),
+        lease_namespace: ground.namespace().to_owned(),
         probes: Probes { patience: Duration::from_secs(3), ..Probes::default() },
         wire_probe: Timing::default(),
     };

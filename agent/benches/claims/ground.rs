@@ -2,7 +2,7 @@
 
 use agent::embedded;
 use anyhow::Result;
-use api_tests::cluster::{AGENT, Cluster};
+use api_tests::cluster::{AGENT, Cluster, NAMESPACE};
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -20,6 +20,14 @@ impl Ground {
         match self {
             Self::Real(cluster) => cluster.client(),
             Self::Embedded(api) => api.client(),
+        }
+    }
+
+    /// Where the controller's Lease is.
+    pub(crate) fn namespace(self) -> &'static str {
+        match self {
+            Self::Real(_) => NAMESPACE,
+            Self::Embedded(_) => "default",
         }
     }
 

@@ -44,6 +44,7 @@ const ROWS: &str = "abcdfg";
 const SLICE: u8 = 4;
 /// Nodes of a fleet, and how long it is watched at rest.
 const FLEET: usize = 5_000;
+const FILES: u64 = 10;
 const AT_REST: Duration = Duration::from_secs(60);
 /// So many times as long as the controller took, the naive way is given.
 const NAIVE: f64 = 30.0;
@@ -87,9 +88,10 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// What each of so many hosts reads, writes and watches.
 async fn fleet(many: usize) -> Result<()> {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    setrlimit(Resource::RLIMIT_NOFILE, most, most)?;
+    use nix::sys::resource::{Resource, setrlimit};
+    // Each has its namespace, sockets and lock.
+    let files = many as u64 * FILES + 1_000;
+    setrlimit(Resource::RLIMIT_NOFILE, files, files)?;
     let ground = Ground::Embedded(Box::leak(Box::new(embedded::Api::in_memory())));
     let counted = Counted::default();
     let mut crowd = Crowd::new(ground, counted.clone());
