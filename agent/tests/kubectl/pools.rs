@@ -16,7 +16,7 @@ use crate::folder::Folder;
 use crate::namespaces::{docs, steady, tools};
 
 /// How long what one only looks at may take to be as a page shows it, and how often one looks.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A block of commands, and what the page says that it shows.
