@@ -25,7 +25,6 @@ struct Row {
     refused: Vec<Expected>,
     #[serde(default)]
     admission: bool,
-    evaluator: Option<String>,
 }
 
 /// One manifest, with what was there before if it is an update.
@@ -37,8 +36,6 @@ pub struct Case {
     pub refused: Vec<Expected>,
     /// Only a ValidatingAdmissionPolicy refuses it: a CRD can't.
     pub is_admission: bool,
-    /// Where the evaluator that `crds/tests` use is known to differ from the API server's, and how.
-    pub evaluator: Option<String>,
 }
 
 /// A violation, with a part of its message (none where the schema, not a rule, refuses).
@@ -75,7 +72,6 @@ pub fn cases(kind: Kind) -> Vec<Case> {
         new: manifest(kind, &row.new),
         refused: row.refused,
         is_admission: row.admission,
-        evaluator: row.evaluator,
     };
     table.cases.into_iter().map(case).collect()
 }

@@ -2,6 +2,5 @@
 
 mod cases;
 mod hostile;
-mod support;
 mod types;
 mod yaml;

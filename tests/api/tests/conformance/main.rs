@@ -210,8 +210,8 @@ suite! {
         a_list_over_all_namespaces;
     runtime:
         typed_objects
-        watcher_by_pages_and_by_stream
-        reflector_follows
+        typed_lists_by_pages
+        watched_objects_follow
         watcher_survives_an_old_version
         leases_by_type
         errors_by_type

@@ -1,19 +1,19 @@
-//! kube's own typed client, watcher and reflector: what the agent and the controller are made of.
+//! kube's own typed client, and what is watched with it: what the agent and the controller are made of.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
+use agent::api::watched::{Change, Watched};
 use api_tests::server::Server;
 use api_tests::server::paths::{STATES, at, state};
 use api_tests::wait::until;
 use crds::pool::NodeIPPoolStatus;
 use crds::{NodeIPPool, NodeIPPoolSpec, NodeNetworkState};
-use futures_util::{StreamExt, TryStreamExt, pin_mut};
+use futures_util::{TryStreamExt, pin_mut};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::runtime::watcher::{self, Event};
-use kube::runtime::{WatchStreamExt, reflector};
 use kube::{Api, Error, ResourceExt};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::with_a_forgotten_version;
 
@@ -52,63 +52,71 @@ pub(crate) async fn typed_objects(s: Server) {
     assert!(api.get_opt(&name).await.expect("an answer").is_none());
 }
 
-pub(crate) async fn watcher_by_pages_and_by_stream(s: Server) {
+/// Lists by pages, as a client does that has many objects to read.
+pub(crate) async fn typed_lists_by_pages(s: Server) {
     let group = s.name("group");
     let made: BTreeSet<String> = (0..5).map(|number| format!("{group}-{number}")).collect();
     for name in &made {
-        let mut object = state(name);
-        object["metadata"]["labels"] = json!({"group": group});
-        s.post(STATES, &object).await.created();
+        s.post(STATES, &grouped(name, &group)).await.created();
     }
     let api: Api<NodeNetworkState> = Api::all(s.client());
-    let by = || watcher::Config::default().labels(&format!("group={group}"));
-    for config in [by().page_size(2), by().streaming_lists()] {
-        let events = watcher::watcher(api.clone(), config);
-        pin_mut!(events);
-        assert!(matches!(events.try_next().await.expect("an event"), Some(Event::Init)));
-        let mut found = BTreeSet::new();
-        loop {
-            match events.try_next().await.expect("an event") {
-                Some(Event::InitApply(object)) => drop(found.insert(object.name_any())),
-                Some(Event::InitDone) => break,
-                other => panic!("{other:?}"),
+    let mut params = ListParams::default().labels(&format!("group={group}")).limit(2);
+    let (mut found, mut pages) = (BTreeSet::new(), 0);
+    loop {
+        let page = api.list(&params).await.expect("a page");
+        pages += 1;
+        found.extend(page.items.iter().map(ResourceExt::name_any));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => params = params.continue_token(&token),
+            None => break,
+        }
+    }
+    assert_eq!((found, pages), (made, 3));
+}
+
+/// A list and the watch that follows it: what was there, what comes, what changes and what goes, by selection and by name.
+pub(crate) async fn watched_objects_follow(s: Server) {
+    for start in [Watched::start, Watched::few] {
+        let group = s.name("group");
+        let names = [s.name("state"), s.name("state"), s.name("state")];
+        s.post(STATES, &grouped(&names[0], &group)).await.created();
+        let api: Api<NodeNetworkState> = Api::all(s.client());
+        let gone = Arc::new(Mutex::new(Vec::new()));
+        let told = gone.clone();
+        let tell: Box<dyn Fn(Change<NodeNetworkState>) + Send + Sync> = Box::new(move |change| {
+            if let Change::Gone(object) = change {
+                told.lock().expect("nobody panicked").push(object.name_any());
             }
+        });
+        let watched = start(api.clone(), ListParams::default().labels(&format!("group={group}")), tell);
+        watched.started().await;
+        assert!(watched.get(&names[0]).is_some());
+        for name in &names[1..] {
+            let object = serde_json::from_value(grouped(name, &group)).expect("a state");
+            // Who watches a few by name is told by whoever made them.
+            watched.note(api.create(&PostParams::default(), &object).await.expect("created"));
         }
-        assert_eq!(found, made);
-        let name = made.first().expect("one");
-        s.merge(&at(STATES, name), &json!({"metadata": {"annotations": {"at": s.name("x")}}})).await.ok();
-        match events.try_next().await.expect("an event") {
-            Some(Event::Apply(object)) => assert_eq!(object.name_any(), *name),
-            other => panic!("{other:?}"),
-        }
+        s.merge(&at(STATES, &names[1]), &json!({"metadata": {"annotations": {"at": "last"}}})).await.ok();
+        s.delete(&at(STATES, &names[0])).await.ok();
+        until("all changes to be seen", || async {
+            let found: BTreeSet<String> = watched.all().iter().map(|object| object.name_any()).collect();
+            let changed = watched.get(&names[1]).is_some_and(|one| one.annotations().contains_key("at"));
+            let gone = gone.lock().expect("nobody panicked").clone();
+            let wanted: BTreeSet<String> = names[1..].iter().cloned().collect();
+            if found == wanted && changed && gone == names[..1] {
+                Ok(())
+            } else {
+                Err(format!("{found:?}, {changed}, gone {gone:?}"))
+            }
+        })
+        .await;
     }
 }
 
-pub(crate) async fn reflector_follows(s: Server) {
-    let group = s.name("group");
-    let labelled = |name: &str| {
-        let mut object = state(name);
-        object["metadata"]["labels"] = json!({"group": group});
-        object
-    };
-    let names = [s.name("state"), s.name("state"), s.name("state")];
-    s.post(STATES, &labelled(&names[0])).await.created();
-    let api: Api<NodeNetworkState> = Api::all(s.client());
-    let (reader, writer) = reflector::store();
-    let config = watcher::Config::default().labels(&format!("group={group}"));
-    let stream = reflector(writer, watcher::watcher(api, config)).default_backoff().touched_objects();
-    let follow = tokio::spawn(stream.for_each(|_| async {}));
-    reader.wait_until_ready().await.expect("ready");
-    s.post(STATES, &labelled(&names[1])).await.created();
-    s.post(STATES, &labelled(&names[2])).await.created();
-    s.delete(&at(STATES, &names[0])).await.ok();
-    let wanted: BTreeSet<String> = [names[1].clone(), names[2].clone()].into();
-    until("the reflector to have seen all", || async {
-        let found: BTreeSet<String> = reader.state().iter().map(|object| object.name_any()).collect();
-        if found == wanted { Ok(()) } else { Err(format!("{found:?}")) }
-    })
-    .await;
-    follow.abort();
+fn grouped(name: &str, group: &str) -> Value {
+    let mut object = state(name);
+    object["metadata"]["labels"] = json!({"group": group});
+    object
 }
 
 /// kube's typed watch of a version of long ago: an error of code 410, from which a watcher lists anew.

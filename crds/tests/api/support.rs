@@ -1,3 +1,0 @@
-//! What the tests of the table share.
-
-pub(crate) mod cel;
