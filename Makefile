@@ -21,8 +21,8 @@ test: setup-tests ## Set up what is missing and run every test but make test-clu
 
 .PHONY: test-long
 test-long: setup-tests ## What takes minutes more: plans, captures and pools by the ten thousand, pairs of faults whole, hosts by the score
-	PROPTEST_CASES=20000 $(CARGO) test $(LOCKED) -p policy --lib
-	BERTH_MODEL_WHOLE=1 $(CARGO) test $(LOCKED) -p berth-tests --test model every_pair_of_faults
+	PROPTEST_CASES=20000 $(CARGO) test $(LOCKED) --profile core -p policy --lib
+	BERTH_MODEL_WHOLE=1 $(CARGO) test $(LOCKED) --profile core -p berth-tests --test model every_pair_of_faults
 	BERTH_SCENARIOS=20 $(CARGO) test $(LOCKED) -p agent --test kernel -- generated_hosts everything_in_a_guest
 
 # For the nodes of a test: one that needs no library. A development build, linked another way, since a release takes long.
@@ -32,14 +32,14 @@ CLUSTER_BERTH := target/cluster/berth
 build-cluster: setup-tests ## Build what make test-cluster runs
 	tests/cluster/build.sh >/dev/null
 ifndef BERTH_STATIC
-	$(CARGO) rustc $(LOCKED) -p agent --bin berth -- -C target-feature=+crt-static -C strip=symbols
+	$(CARGO) rustc $(LOCKED) -p agent --bin berth --features testing -- -C target-feature=+crt-static -C strip=symbols
 	install -D target/debug/berth $(CLUSTER_BERTH)
 endif
-	$(CARGO) test $(LOCKED) -p cluster-tests --test cluster --no-run
+	$(CARGO) test $(LOCKED) --workspace --test cluster --no-run
 
 .PHONY: test-cluster
 test-cluster: build-cluster ## Berth on a cluster with real kubelets, in namespaces of this machine (as root); TEST=nodes runs some, BERTH_STATIC=file another build
-	BERTH_STATIC=$(abspath $(or $(BERTH_STATIC),$(CLUSTER_BERTH))) $(CARGO) test $(LOCKED) -p cluster-tests --test cluster -- --ignored --test-threads=1 $(TEST)
+	BERTH_STATIC=$(abspath $(or $(BERTH_STATIC),$(CLUSTER_BERTH))) $(CARGO) test $(LOCKED) --workspace --test cluster -- --ignored --test-threads=1 $(TEST)
 
 .PHONY: demo
 demo: setup ## Build berth and show it all on this machine: hosts, pools, a policy, and what may happen to them

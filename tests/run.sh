@@ -15,6 +15,8 @@ readonly OTHERS_AT_ONCE=4
 readonly MODELS_AT_ONCE=2
 
 readonly all=("${CARGO:-cargo}" test --workspace --locked --no-fail-fast)
+# With the pure core optimised (Cargo.toml): without, it takes an hour.
+readonly model=("${CARGO:-cargo}" test --package berth-tests --locked --profile core --test model)
 # As `cargo test --no-run` names them: 'Executable tests/house.rs (…)', 'Executable tests/agents/main.rs (…)'.
 names() {
     sed -n "s#^ *Executable tests/\([a-z_]*\)\(\.rs\|/main\.rs\) .*#\1#p" | sort -u
@@ -25,10 +27,10 @@ lanes=()
 # Cut short, nothing goes on: cargo, its tests and their API servers are one group for each lane.
 trap 'for lane in "${lanes[@]}"; do kill -- "-$lane" 2>/dev/null || true; done; rm -rf "$logs"' EXIT
 
-# Runs the tests of the binary $1, $2 at a time, beside the rest, and behind it by $3.
+# Runs the tests $1 by the command that follows, beside the rest.
 lane() {
     set -m
-    nice -n "${3:-0}" "${all[@]}" --test "$1" -- --test-threads "$2" >"$logs/$1" 2>&1 &
+    "${@:2}" >"$logs/$1" 2>&1 &
     lanes+=($!)
     set +m
 }
@@ -44,13 +46,14 @@ shown() {
 
 # Behind whatever else is done here: .ci/run has its cluster beside it.
 nice "${all[@]}" --no-run 2>&1 | tee "$logs/build"
+nice "${model[@]}" --no-run
 mapfile -t others < <(names <"$logs/build" | grep -vx -e agents -e kernel -e model)
 [ "${#others[@]}" -gt 10 ] || { echo "tests/run.sh: what cargo says of its tests can't be read" >&2; exit 1; }
 
 failed=0
-lane agents "$AGENTS_AT_ONCE"
-lane kernel "$OTHERS_AT_ONCE"
-lane model "$MODELS_AT_ONCE" 10
+lane agents "${all[@]}" --test agents -- --test-threads "$AGENTS_AT_ONCE"
+lane kernel "${all[@]}" --test kernel -- --test-threads "$OTHERS_AT_ONCE"
+lane model nice "${model[@]}" -- --test-threads "$MODELS_AT_ONCE"
 "${all[@]}" --lib --bins "${others[@]/#/--test=}" -- --test-threads "$OTHERS_AT_ONCE" 2>&1 | tee "$logs/others" || failed=1
 "${all[@]}" --doc 2>&1 | tee "$logs/docs" || failed=1
 shown kernel "${lanes[1]}" || failed=1

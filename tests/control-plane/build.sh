@@ -83,20 +83,29 @@ fetch_go() {
     echo "$toolchain/bin/go"
 }
 
+# All at once: one go compiles what several have in common once, and one is linked while another is compiled. Without what only a
+# debugger reads, and with less care for memory, that takes a sixth less.
 build() {
-    local go began=$SECONDS name
+    local go began=$SECONDS name made packages=()
     local stamp=k8s.io/component-base/version
     go=$(find_go)
     say "building $* for Kubernetes $version, once: many minutes on few cores"
     for name in "$@"; do
-        # Without the version Kubernetes calls itself v0.0.0-master.
-        (cd "$here" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -buildvcs=false -o "$work/$name" -ldflags "-s -w \
-            -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor#v1.}" "$(package "$name")" >&2)
-        mkdir -p "$folder"
-        mv "$work/$name" "$folder/$name"
-        say "$name is built, after $((SECONDS - began)) s"
+        packages+=("$(package "$name")")
     done
-    say "kept in $folder"
+    mkdir "$work/bin"
+    # Without the version Kubernetes calls itself v0.0.0-master.
+    (cd "$here" && GOGC=400 CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false \
+        -o "$work/bin/" -ldflags "-s -w \
+        -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor#v1.}" "${packages[@]}" >&2)
+    mkdir -p "$folder"
+    for name in "$@"; do
+        # Go names a program after the last part of its package's path that is not a version.
+        made=$(package "$name")
+        made=${made%/v3}
+        mv "$work/bin/${made##*/}" "$folder/$name"
+    done
+    say "kept in $folder, after $((SECONDS - began)) s"
 }
 
 package() {

@@ -90,8 +90,8 @@ async fn compare(s: &Server, kind: Kind, all: &[Case]) {
         // What only an admission policy refuses, a CRD must accept: else it would be a rule.
         let rust = if case.is_admission { Vec::new() } else { expected(kind, case) };
         let server = ask(s, kind, case).await;
-        let same = rust.len() == server.len()
-            && rust.iter().zip(&server).all(|(rust, server)| agrees(rust, server));
+        let same =
+            rust.len() == server.len() && rust.iter().zip(&server).all(|(rust, server)| agrees(rust, server));
         if !same {
             wrong.push(format!("{}:\n  Rust   {rust:?}\n  server {server:?}", case.name));
         }
