@@ -97,6 +97,13 @@ pub struct NodeIPSliceStatus {
     pub allocations: BTreeMap<String, Allocation>,
 }
 
+impl NodeIPSliceSpec {
+    /// Is it that Node's, and not one's of the same name?
+    pub fn is_of(&self, node: &str, uid: &str) -> bool {
+        self.node == node && self.node_uid == uid
+    }
+}
+
 impl NodeIPSlice {
     /// Its ledger: what its status says or, before one was written, what it was made with. (An API server answers `status: {}`
     /// where there is none.)

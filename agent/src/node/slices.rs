@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crds::names::annotation;
-use crds::{NodeIPPool, NodeIPSlice, NodeIPSliceSpec};
+use crds::{NodeIPPool, NodeIPSlice};
 use ipnet::IpNet;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
@@ -66,6 +66,8 @@ pub(super) struct Slices {
     own: BTreeMap<PoolName, BTreeMap<String, Arc<NodeIPSlice>>>,
     /// They were listed, so that a pool that is not among them has none.
     listed: bool,
+    /// When listing them was last refused: not every pass is to ask again.
+    barred: Option<Instant>,
     others: BTreeMap<PoolName, Others>,
     /// When what should be free was last found not to be.
     in_vain: Option<Instant>,
@@ -345,8 +347,7 @@ impl Agent {
         there: Option<NodeIPSlice>,
     ) -> Result<(), NodeError> {
         let Some(there) = there else { return Ok(()) };
-        let is_own = there.spec.node == self.name.as_str() && there.spec.node_uid == uid.as_str();
-        if is_own {
+        if there.spec.is_of(self.name.as_str(), uid.as_str()) {
             self.slices.note(pool, there);
             return Ok(());
         }
@@ -355,10 +356,11 @@ impl Agent {
         others.met += 1;
         if others.met == MET {
             for slice in slices::of_pool(&self.client, pool).await? {
-                let NodeIPSliceSpec { cidr, node, node_uid, .. } = &slice.spec;
-                let is_own = *node == self.name.as_str() && *node_uid == uid.as_str();
-                if let Some(cidr) = crds::address::cidr(cidr).filter(|_| !is_own) {
-                    others.slices.insert(cidr, Some(NodeName::new(node.as_str())));
+                if slice.spec.is_of(self.name.as_str(), uid.as_str()) {
+                    continue;
+                }
+                if let Some(cidr) = crds::address::cidr(&slice.spec.cidr) {
+                    others.slices.insert(cidr, Some(NodeName::new(slice.spec.node.as_str())));
                 }
             }
         }

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use agent::netns::Namespace;
 use serde_json::Value;
@@ -90,6 +91,20 @@ impl Ground {
     pub(crate) fn is_as(&self, before: &str) {
         self.await_link_locals(before);
         assert_same(before, &self.dump(), "in the end");
+    }
+
+    /// All that lasts is as it was then, or the test is over; `bare` says what of a dump that is. The kernel routes multicast over
+    /// a link that it was given back when it has noticed the carrier.
+    #[track_caller]
+    pub(crate) fn is_still(&self, before: &str, bare: fn(&str) -> String, when: &str) {
+        let end = Instant::now() + Duration::from_secs(30);
+        loop {
+            let after = bare(&self.dump());
+            if after == before || Instant::now() >= end {
+                return assert_same(before, &after, when);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// All of that, every switch of every link, and what bridges know by heart.

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::dump::{assert_same, lasting, without_macs};
+use crate::dump::{lasting, without_macs};
 use crate::ground::{Ground, berth, run};
 
 /// Runs all others of this module in a guest.
@@ -65,7 +65,7 @@ fn there_and_back(ground: &Ground, document: &Value, look: impl FnOnce()) {
     for name in ["d0", "d1", "d2"] {
         ground.ip(&format!("link set {name} up"));
     }
-    assert_same(&before, &lasting(&ground.dump()), "there and back");
+    ground.is_still(&before, lasting, "there and back");
 }
 
 /// `linkinfo.info_data` of a link.
@@ -362,7 +362,7 @@ fn a_failure_in_the_middle_of_all_kinds_is_undone() {
         {"name": "zz", "type": "vxlan", "state": "up", "vxlan": {"id": 7, "destination-port": 4789}},
     ]});
     ground.apply(&document.to_string()).fails_with("the host is as it was before");
-    assert_same(&before, &without_macs(&lasting(&ground.dump())), "after a failing step");
+    ground.is_still(&before, |dump| without_macs(&lasting(dump)), "after a failing step");
 }
 
 /// What documents have no word for, on kinds that a revert makes again: queue lengths, groups, neighbours, entries.
@@ -395,5 +395,5 @@ fn what_no_document_says_of_bonds_vlans_and_vrfs_comes_back() {
         ["bond0.7", "bond0", "red", "br0"].map(|name| json!({"name": name, "state": "absent"})).into();
     let fails = json!({"interfaces": away, "dns-resolver": {"config": {"server": ["10.0.0.53"]}}});
     ground.apply(&fails.to_string()).fails_with("the host is as it was before");
-    assert_same(&before, &without_macs(&lasting(&ground.dump())), "all kinds made again");
+    ground.is_still(&before, |dump| without_macs(&lasting(dump)), "all kinds made again");
 }

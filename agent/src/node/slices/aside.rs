@@ -21,7 +21,7 @@ use crate::api::error::{Trouble, trouble};
 use crate::clock::now;
 use crate::node::{Agent, NodeError, left};
 
-/// How long until what should be free, and is not, is tried again.
+/// How long until what should be free, and is not, is tried again; and slices that may not be listed.
 const AGAIN: Duration = Duration::from_secs(60);
 
 impl Agent {
@@ -29,9 +29,13 @@ impl Agent {
     pub(in crate::node) async fn free_aside(&mut self) -> Result<Option<Duration>, NodeError> {
         let node = self.objects.node.get(self.name.as_str()).filter(|_| self.objects.are_read());
         let Some(uid) = node.and_then(|node| node.uid()).map(NodeUid::new) else { return Ok(None) };
+        if !self.slices.listed && self.slices.barred.is_some_and(|asked| asked.elapsed() < AGAIN) {
+            return Ok(None);
+        }
         match self.list_slices().await {
             // Who has no slices to list has nothing in them.
             Err(error) if matches!(trouble(&error), Trouble::NotFound | Trouble::Forbidden) => {
+                self.slices.barred = Some(Instant::now());
                 return Ok(None);
             }
             listed => listed?,
