@@ -43,7 +43,8 @@ main() {
     go=$(find_go)
     printf 'helm: building %s, once: some minutes on few cores\n' "$version" >&2
     mkdir -p "${program%/*}"
-    # As ../control-plane/build.sh has it, for what both are made of. Without the last it takes every cluster that it isn't connected to for Kubernetes 1.20.
+    # As ../control-plane/build.sh has it, for what both are made of. Without the last it takes every cluster that it isn't
+    # connected to for Kubernetes 1.20.
     (cd "$here" && GOGC=400 CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -buildvcs=false -gcflags=all=-dwarf=false -o "$program.new" \
         -ldflags "-s -w -X helm.sh/helm/v3/internal/version.version=$version \
         -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=$minor" helm.sh/helm/v3/cmd/helm >&2)
