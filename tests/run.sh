@@ -15,7 +15,7 @@ readonly OTHERS_AT_ONCE=4
 readonly MODELS_AT_ONCE=2
 
 readonly all=("${CARGO:-cargo}" test --workspace --locked --no-fail-fast)
-# With the pure core optimised (Cargo.toml): without, it takes an hour.
+# With the pure core optimised (Cargo.toml): it spends its minutes there.
 readonly model=("${CARGO:-cargo}" test --package berth-tests --locked --profile core --test model)
 # As `cargo test --no-run` names them: 'Executable tests/house.rs (…)', 'Executable tests/agents/main.rs (…)'.
 names() {

@@ -9,7 +9,7 @@
 //! Costs: a list of this host's slices at its start, which its first claim then doesn't need: what was set aside before may
 //! be of a policy that is gone, and nothing else leads there. While something is aside a time, and no request. When it is over one
 //! read of the pool, one write of the slice, and two to give it back if nothing else is in it. What is not free then (somebody has it
-//! on a link of this host, or the API refuses the write) is tried again once a minute.
+//! on a link of this host, or the API refuses the write) is tried again once a minute; where slices may not be listed, so is that.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
