@@ -2,12 +2,13 @@
 //! same words. Where it is not, every claim of such a pool would be refused.
 
 use api_tests::RUNTIME;
-use api_tests::server::MERGE_PATCH;
 use api_tests::server::paths::{POOLS, at, status};
+use api_tests::server::{Answer, MERGE_PATCH};
+use api_tests::wait::until;
 use hyper::Method;
 use serde_json::{Map, Value, json};
 
-use crate::ground::{Ground, HOST};
+use crate::ground::{Asker, Ground, HOST};
 
 /// The most that the schema takes.
 const MOST: usize = 5_000;
@@ -97,6 +98,17 @@ fn entry(node: &str, uid: &str, n: usize) -> Value {
         "sequence": 1, "since": "2026-01-01T00:00:00Z", "kind": "dynamic"})
 }
 
+/// How it is answered in the end that a pool's status is to say this. An API server ends a write after 34 s, and much else may run beside it: how long a
+/// ledger takes is not asked here.
+async fn verdict(by: &Asker, pool: &str, said: &Value) -> Answer {
+    let (path, body) = (status(POOLS, pool), json!({"status": said}));
+    until(&format!("an answer about {pool}"), || async {
+        let answer = by.ask(Method::PATCH, &path, MERGE_PATCH, &body).await;
+        if answer.code == 504 { Err(answer.text) } else { Ok(answer) }
+    })
+    .await
+}
+
 impl Large {
     /// What the ledger says with so many held, and besides.
     fn says(&self, many: usize, sequence: u64) -> Value {
@@ -116,21 +128,20 @@ impl Large {
         ledger["allocations"] = Value::Object(entries.collect::<Map<_, _>>());
         ledger["capacity"] = 10_000.into();
         ledger["rebuiltFor"] = made["metadata"]["uid"].clone();
-        ground.admin.merge(&status(POOLS, self.name), &json!({"status": ledger})).await.ok();
+        verdict(&ground.person, self.name, &ledger).await.ok();
     }
 
     async fn check(&self, ground: &Ground) {
         self.make(ground).await;
-        let path = status(POOLS, self.name);
         let mut claim = self.says(self.held, 2);
         let own = self.held - 1;
         claim["allocations"] = json!({(self.address)(own): entry(HOST, &ground.uids.node01, own)});
-        let taken = ground.agent.ask(Method::PATCH, &path, MERGE_PATCH, &json!({"status": claim})).await;
+        let taken = verdict(&ground.agent, self.name, &claim).await;
         assert_eq!(taken.code, 200, "{}: {}", self.name, taken.text.chars().take(500).collect::<String>());
         let another = (self.address)(7);
         let mut theft = self.says(self.held, 3);
         theft["allocations"] = json!({(&another): entry(HOST, &ground.uids.node01, self.held)});
-        let refused = ground.agent.ask(Method::PATCH, &path, MERGE_PATCH, &json!({"status": theft})).await;
+        let refused = verdict(&ground.agent, self.name, &theft).await;
         let said = refused.text.chars().take(500).collect::<String>();
         assert_eq!(refused.code, 403, "{}: {said}", self.name);
         assert!(said.contains(&another) && said.contains("node02"), "{}: {said}", self.name);
@@ -146,12 +157,9 @@ fn check(ground: &Ground) {
     });
 }
 
+/// One after the other: each has enough to do.
 #[test]
-fn a_policy_looks_through_the_largest_ledger() {
-    check(Ground::real());
-}
-
-#[test]
-fn the_embedded_api_looks_through_the_largest_ledger() {
+fn the_largest_ledger_is_looked_through() {
     check(&Ground::embedded());
+    check(Ground::real());
 }
