@@ -1,20 +1,20 @@
 //! Fault points: places between two writes where a test has the process killed, as by `kill -9`.
 //!
 //! `BERTH_FAULT=name` arms one, `name:3` its third passing. Called by whoever writes, right after a write; tests
-//! (`tests/agents/faults`) arm each that [`all`] lists, and fail where one is never reached. Only in builds with debug
-//! assertions: in a release nothing is left of it, neither a look at the environment nor the names. It must never do
-//! anything but end the process. Cost: none in a release; otherwise a comparison.
+//! (`tests/agents/faults`) arm each that [`all`] lists, and fail where one is never reached. Only in what is built for tests (the
+//! feature `testing`): in a release nothing is left of it, neither a look at the environment nor the names. It must never do
+//! anything but end the process. Cost: none in a release; otherwise a look at whether one is armed.
 
-#[cfg(debug_assertions)]
+#[cfg(feature = "testing")]
 pub use armed::all;
-#[cfg(debug_assertions)]
+#[cfg(feature = "testing")]
 pub(crate) use armed::{acted, journalled, point};
-#[cfg(not(debug_assertions))]
+#[cfg(not(feature = "testing"))]
 pub use released::all;
-#[cfg(not(debug_assertions))]
+#[cfg(not(feature = "testing"))]
 pub(crate) use released::{acted, journalled, point};
 
-#[cfg(debug_assertions)]
+#[cfg(feature = "testing")]
 mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -74,11 +74,11 @@ mod armed {
 
     /// Ends this process here, if that is asked for.
     pub(crate) fn point(name: &str) {
-        debug_assert!(POINTS.contains(&name), "fault point {name} is not listed");
         static ARMED: OnceLock<Option<(String, u32)>> = OnceLock::new();
         static PASSED: AtomicU32 = AtomicU32::new(0);
         let armed = ARMED.get_or_init(|| std::env::var("BERTH_FAULT").ok().map(|text| parse(&text)));
         let Some((armed, nth)) = armed else { return };
+        assert!(POINTS.contains(&name), "fault point {name} is not listed");
         if armed == name && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *nth {
             crate::telemetry::say(&format!("fault point {name}"));
             let _ = kill(Pid::this(), Signal::SIGKILL);
@@ -129,11 +129,11 @@ mod armed {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(feature = "testing"))]
 mod released {
     use policy::claim::{Action, Record};
 
-    /// None: this is a release.
+    /// None: this is for people.
     pub fn all() -> &'static [&'static str] {
         &[]
     }
