@@ -6,7 +6,8 @@
 //! anything but these packets, and never decide what follows from an answer.
 //!
 //! Cost: the time of one probe ([`Timing`]) for all addresses of a change together, a packet socket for each of their
-//! links meanwhile, and three broadcasts for each address; then two announcements. Nothing where nothing is new on a link.
+//! links meanwhile, and three broadcasts for each address; then two announcements. Nothing where nothing is new on a link. For the owner
+//! of an IPv6 address that the kernel found taken, three multicasts at the most in a second and a half.
 
 mod arp;
 mod cards;
@@ -38,7 +39,9 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Packets of a link that are taken in before the clock is looked at again: a storm must not keep the host.
 const AT_ONCE: usize = 1000;
 
-/// How long the owner of an IPv6 address is waited for to say that it is.
+/// How often the owner of an IPv6 address is asked for, and how long it has each time to say that it is: a packet may be lost, and
+/// whoever was given the address a moment ago may not be listening yet.
+const SOLICITATIONS: u32 = 3;
 const NEIGHBOUR: Duration = Duration::from_millis(500);
 
 /// Why an address was not asked for.
@@ -149,21 +152,24 @@ pub fn neighbour(at: &Placed) -> Option<Mac> {
 
 fn solicit(card: &Card, ip: Ipv6Addr, own: &BTreeSet<Mac>) -> io::Result<Option<Mac>> {
     let socket = PacketSocket::open(card.index, Protocol::Ipv6)?;
-    // Who owns it answers such a question to everybody, and everybody hears that.
-    socket.send(&ndisc::solicitation(card.mac, ip))?;
-    let until = Instant::now() + NEIGHBOUR;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || !wait(&[&socket], left)? {
-            return Ok(None);
-        }
-        while let Some(frame) = socket.receive()? {
-            let owner = ndisc::owner(&frame, ip).filter(|mac| !own.contains(mac));
-            if owner.is_some() {
-                return Ok(owner);
+    for _ in 0..SOLICITATIONS {
+        // Who owns it answers such a question to everybody, and everybody hears that.
+        socket.send(&ndisc::solicitation(card.mac, ip))?;
+        let until = Instant::now() + NEIGHBOUR;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || !wait(&[&socket], left)? {
+                break;
+            }
+            while let Some(frame) = socket.receive()? {
+                let owner = ndisc::owner(&frame, ip).filter(|mac| !own.contains(mac));
+                if owner.is_some() {
+                    return Ok(owner);
+                }
             }
         }
     }
+    Ok(None)
 }
 
 /// The cards, once those of fresh links have a carrier, or have had all the time they may have.
