@@ -135,6 +135,11 @@ impl Crowd {
         Ok(())
     }
 
+    /// What the agents speak to the API by.
+    pub(crate) fn clients(&self) -> Vec<Client> {
+        self.hosts.iter().map(|host| host.client.clone()).collect()
+    }
+
     /// From now on a controller serves them.
     pub(crate) async fn lead(&mut self) {
         let client = self.counted.client(self.ground.controller().await);
@@ -146,8 +151,9 @@ impl Crowd {
         self.controller = Some(tokio::spawn(led));
     }
 
-    /// From now on nobody does, and what anybody has read of a Lease is too old to count.
-    pub(crate) async fn unled(&mut self) {
+    /// From now on nobody does, and what anybody has read of a Lease is too old to count. These pools are there, and proven.
+    pub(crate) async fn unled(&mut self, pools: Pools) -> Result<()> {
+        self.make(pools).await?;
         if let Some(controller) = self.controller.take() {
             controller.abort();
             let _ = controller.await;
@@ -160,6 +166,7 @@ impl Crowd {
         )
         .await;
         tokio::time::sleep(LEASE_READ).await;
+        Ok(())
     }
 
     /// All ask for an address of each of so many pools, and have one of their own. Over when each says that it is Available,
@@ -214,7 +221,14 @@ impl Crowd {
         self.counted.take();
         let (name, _) = pools.all().next().context("a pool")?;
         let hosts = self.hosts.iter().map(|host| (host.node.clone(), host.client.clone()));
-        lone::slices(&self.ground.client(), &name, hosts).await
+        lone::slices(&self.ground.client(), &name, &self.counted, hosts).await
+    }
+
+    /// What [`Crowd::cut`] took is given back.
+    pub(crate) async fn uncut(&self, pools: Pools) -> Result<()> {
+        let (name, _) = pools.all().next().context("a pool")?;
+        lone::tidy(&self.ground.client(), &name).await?;
+        self.end(pools).await
     }
 
     /// These pools, ready to give.
@@ -256,8 +270,8 @@ impl Crowd {
         Ok(())
     }
 
-    /// The policy goes, and all addresses come back.
-    pub(crate) async fn let_go(&self) -> Result<()> {
+    /// The policy goes, all addresses come back, and the pools go: each row is of a cluster that has no others.
+    pub(crate) async fn let_go(&self, pools: Pools) -> Result<()> {
         let begun = Instant::now();
         self.policies().delete(POLICY, &DeleteParams::default()).await?;
         let enactments = self.enactments();
@@ -266,7 +280,24 @@ impl Crowd {
         })
         .await?;
         progress(begun, "all addresses are back");
-        Ok(())
+        self.end(pools).await
+    }
+
+    /// Pools that nobody has an address of go at once, where there is a controller; without one they stay.
+    async fn end(&self, pools: Pools) -> Result<()> {
+        if self.controller.is_none() {
+            return Ok(());
+        }
+        let api = self.pools();
+        for (name, _) in pools.all() {
+            api.delete(&name, &DeleteParams::default()).await?;
+        }
+        let names: BTreeSet<String> = pools.all().map(|(name, _)| name).collect();
+        until("without these pools", || async {
+            let there = api.list_metadata(&ListParams::default()).await?;
+            Ok(!there.iter().any(|pool| names.contains(&pool.name_any())))
+        })
+        .await
     }
 }
 
@@ -332,7 +363,7 @@ pub(crate) async fn force_away(api: &Api<NodeIPPool>, name: &str) -> Result<()> 
     .await
 }
 
-async fn until<F: Future<Output = Result<bool>>>(what: &str, holds: impl Fn() -> F) -> Result<()> {
+pub(crate) async fn until<F: Future<Output = Result<bool>>>(what: &str, holds: impl Fn() -> F) -> Result<()> {
     let begun = Instant::now();
     while !holds().await.with_context(|| format!("until {what}"))? {
         ensure!(begun.elapsed() < PATIENCE, "never {what}");

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use agent::records;
 use anyhow::{Context, Result, bail, ensure};
+use crds::names::annotation::CONFIRM_RELEASE;
 use crds::{NodeIPPool, NodeIPSlice};
 use futures_util::future::try_join_all;
 use ipnet::IpNet;
@@ -20,12 +21,15 @@ use policy::pool::Barred;
 use serde_json::json;
 use tokio::sync::Barrier;
 
+use crate::count::Counted;
 use crate::crowd::Grants;
+use crate::plain::connect;
 
-/// As many as `hosts`, each by its own agent's token, take a slice of the pool at once. Those go again when the clock has stopped.
+/// As many as `hosts`, each by its own agent's token, take a slice of the pool at once.
 pub(crate) async fn slices(
     admin: &Client,
     pool: &str,
+    counted: &Counted,
     hosts: impl Iterator<Item = (String, Client)>,
 ) -> Result<Grants> {
     let pools: Api<NodeIPPool> = Api::all(admin.clone());
@@ -36,6 +40,9 @@ pub(crate) async fn slices(
         uids.insert(node.name_any(), node.uid().unwrap_or_default());
     }
     let hosts: Vec<(String, Client)> = hosts.collect();
+    // Connections are there before anything is counted.
+    try_join_all(hosts.iter().map(|(_, client)| connect(Api::<NodeIPSlice>::all(client.clone())))).await?;
+    counted.take();
     let start = Arc::new(Barrier::new(hosts.len()));
     let tasks = hosts.into_iter().map(|(node, client)| {
         let uid = uids.get(&node).cloned().unwrap_or_default();
@@ -72,11 +79,9 @@ async fn one(
     };
     let (barred, shown, labels) = (Barred::default(), BTreeSet::new(), BTreeMap::new());
     let mut others: BTreeMap<IpNet, Option<NodeName>> = BTreeMap::new();
-    // A connection is there before the clock runs.
-    slices.list_metadata(&ListParams::default().limit(1)).await?;
     start.wait().await;
     let begun = Instant::now();
-    let made = loop {
+    loop {
         let ask =
             Asked { enactment: &enactment, key: &key, labels: &labels, live: true, ready: true, fresh: true };
         let served = serve_slices(&SlicedView {
@@ -94,16 +99,21 @@ async fn one(
         ensure!(new.first.is_some(), "{} is made empty", new.name);
         let slice = records::slice::new(&name, new, &enactment.node, &enactment.node_uid);
         match slices.create(&PostParams::default(), &slice).await {
-            Ok(made) => break made,
+            Ok(_) => return Ok(begun.elapsed()),
             Err(kube::Error::Api(status)) if status.code == 409 => drop(others.insert(new.cidr, None)),
             Err(error) => return Err(error).context(new.name.clone()),
         }
-    };
-    let took = begun.elapsed();
-    start.wait().await;
-    let name = made.name_any();
-    slices.delete(&name, &DeleteParams::default()).await?;
-    let none = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    slices.patch(&name, &PatchParams::default(), &none).await?;
-    Ok(took)
+    }
+}
+
+/// What [`slices`] made is there no more.
+pub(crate) async fn tidy(admin: &Client, pool: &str) -> Result<()> {
+    let slices: Api<NodeIPSlice> = Api::all(admin.clone());
+    let of_pool = ListParams::default().labels(&records::slice::of_pool(&PoolName::new(pool)));
+    let none = Patch::Merge(json!({"metadata": {"finalizers": null, "annotations": {CONFIRM_RELEASE: "1"}}}));
+    for slice in slices.list_metadata(&of_pool).await? {
+        slices.patch(&slice.name_any(), &PatchParams::default(), &none).await?;
+    }
+    slices.delete_collection(&DeleteParams::default(), &of_pool).await?;
+    Ok(())
 }

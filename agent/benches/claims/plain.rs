@@ -4,47 +4,110 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use api_tests::cluster::Cluster;
+use api_tests::cluster::{Cluster, NAMESPACE};
 use crds::NodeIPPool;
 use futures_util::StreamExt;
 use futures_util::future::try_join_all;
 use futures_util::stream::FuturesUnordered;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt;
-use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams};
+use kube::{Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::Barrier;
 
 use crate::count::Counted;
-use crate::crowd::{Grants, make_pool};
+use crate::crowd::{Grants, make_pool, until};
 use crate::progress;
 
-/// So many small objects, by as many clients at once.
-pub(crate) async fn creates(cluster: &Cluster, counted: &Counted, many: usize) -> Result<Grants> {
-    let start = Arc::new(Barrier::new(many));
-    let one = |number: usize| {
-        let (client, counted, start) = (cluster.client(), counted.clone(), start.clone());
+/// A small object of a kind of Kubernetes' own, and one of a kind of somebody else's, which has no rules.
+#[derive(Clone, Copy)]
+pub(crate) enum Small {
+    Builtin,
+    Custom,
+}
+
+impl Small {
+    fn of(self) -> ApiResource {
+        match self {
+            Self::Builtin => ApiResource::erase::<ConfigMap>(&()),
+            Self::Custom => ApiResource::from_gvk(&GroupVersionKind::gvk("bench.nmstate.io", "v1", "Small")),
+        }
+    }
+
+    fn api(self, client: &Client) -> Api<DynamicObject> {
+        Api::namespaced_with(client.clone(), "default", &self.of())
+    }
+
+    fn object(self, number: usize) -> DynamicObject {
+        let mut object = DynamicObject::new(&format!("small-{number}"), &self.of());
+        object.labels_mut().insert("bench".into(), "claims".into());
+        object.data = match self {
+            Self::Builtin => json!({"data": {"node": format!("n{number:04}")}}),
+            Self::Custom => json!({"spec": {"node": format!("n{number:04}")}}),
+        };
+        object
+    }
+}
+
+/// The kind of somebody else's, of which agents may make some.
+pub(crate) async fn define(cluster: &Cluster) -> Result<()> {
+    let spec = json!({"type": "object", "properties": {"node": {"type": "string"}}});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
+    let versions = json!([{"name": "v1", "served": true, "storage": true, "schema": schema}]);
+    let names = json!({"plural": "smalls", "kind": "Small"});
+    let definition: CustomResourceDefinition = serde_json::from_value(json!({
+        "metadata": {"name": "smalls.bench.nmstate.io"},
+        "spec": {"group": "bench.nmstate.io", "scope": "Namespaced", "names": names, "versions": versions},
+    }))?;
+    Api::all(cluster.client()).create(&PostParams::default(), &definition).await?;
+    let name = json!({"name": "bench-smalls"});
+    let rules = json!([{"apiGroups": ["bench.nmstate.io"], "resources": ["smalls"], "verbs": ["create"]}]);
+    let role: ClusterRole = serde_json::from_value(json!({"metadata": name, "rules": rules}))?;
+    Api::all(cluster.client()).create(&PostParams::default(), &role).await?;
+    let of = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "bench-smalls"});
+    let agents = json!([{"kind": "ServiceAccount", "name": "berth-agent", "namespace": NAMESPACE}]);
+    let binding = json!({"metadata": name, "roleRef": of, "subjects": agents});
+    let binding: ClusterRoleBinding = serde_json::from_value(binding)?;
+    Api::all(cluster.client()).create(&PostParams::default(), &binding).await?;
+    let smalls = Small::Custom.api(&cluster.client());
+    until("served", || async { Ok(smalls.list_metadata(&ListParams::default()).await.is_ok()) }).await
+}
+
+/// So many clients, each with a connection.
+pub(crate) async fn clients(cluster: &Cluster, counted: &Counted, many: usize) -> Result<Vec<Client>> {
+    let clients: Vec<Client> = (0..many).map(|_| counted.client(cluster.client())).collect();
+    try_join_all(clients.iter().map(|client| connect(Small::Builtin.api(client)))).await?;
+    Ok(clients)
+}
+
+/// A small object by each of these clients at once.
+pub(crate) async fn creates(clients: &[Client], small: Small) -> Result<Grants> {
+    let start = Arc::new(Barrier::new(clients.len()));
+    let one = |(number, client): (usize, &Client)| {
+        let (api, start) = (small.api(client), start.clone());
         async move {
-            connect(&Api::<ConfigMap>::namespaced(client.clone(), "default")).await?;
-            let api: Api<ConfigMap> = Api::namespaced(counted.client(client), "default");
-            let object =
-                json!({"metadata": {"name": format!("small-{number}"), "labels": {"bench": "claims"}}});
-            let object = serde_json::from_value(object)?;
+            let object = small.object(number);
             start.wait().await;
             let begun = Instant::now();
             api.create(&PostParams::default(), &object).await?;
             anyhow::Ok(begun.elapsed())
         }
     };
-    let tasks = try_join_all((0..many).map(|number| tokio::spawn(one(number)))).await?;
-    let took = tasks.into_iter().collect::<Result<Grants>>()?;
-    let api: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    let tasks = try_join_all(clients.iter().enumerate().map(|of| tokio::spawn(one(of)))).await?;
+    tasks.into_iter().collect()
+}
+
+/// What [`creates`] made is there no more.
+pub(crate) async fn tidy(cluster: &Cluster, small: Small) -> Result<()> {
+    let api = small.api(&cluster.client());
     api.delete_collection(&DeleteParams::default(), &ListParams::default().labels("bench=claims")).await?;
-    Ok(took)
+    Ok(())
 }
 
 /// A connection is there before the clock runs.
-async fn connect<K>(api: &Api<K>) -> Result<()>
+pub(crate) async fn connect<K>(api: Api<K>) -> Result<()>
 where
     K: kube::Resource + Clone + serde::de::DeserializeOwned + std::fmt::Debug,
 {
@@ -82,7 +145,7 @@ pub(crate) async fn naive(
         let (client, start) = (counted.client(cluster.client()), start.clone());
         async move {
             let api: Api<NodeIPPool> = Api::all(client);
-            connect(&api).await?;
+            connect(api.clone()).await?;
             start.wait().await;
             let begun = Instant::now();
             while !take(&api, number).await? {
