@@ -97,7 +97,8 @@ impl Field {
             client: plane.client(),
             server: None,
         };
-        let kinds = ["nodeippools", "nodenetworkstates", "nodenetworkconfigurationenactments"];
+        let kinds =
+            ["nodeippools", "nodeipslices", "nodenetworkstates", "nodenetworkconfigurationenactments"];
         let kinds = kinds.map(|kind| format!("{PREFIX}/{kind}"));
         for path in kinds.iter().map(String::as_str).chain(["/api/v1/nodes"]) {
             field.ask(Method::DELETE, path, &Value::Null);
@@ -181,6 +182,25 @@ impl Field {
         });
         let path = format!("{PREFIX}/nodeippools/{pool}/status");
         self.ask(Method::PATCH, &path, &json!({"status": status}));
+    }
+
+    /// A block of a sliced pool, made with an address as its agent does; nothing keeps it, so that it goes with what made it. Its
+    /// UID, which a grant out of it names.
+    pub(crate) fn slice(&self, pool: &str, cidr: &str, node: &str, node_uid: &str, ip: &str) -> String {
+        let network: ipnet::IpNet = cidr.parse().expect("a network");
+        let first = json!({
+            "ip": ip, "policy": "static-ip", "capture": "addr", "request": id(node), "sequence": 1, "since": SINCE,
+        });
+        let name = crds::slice::name(pool, network.addr());
+        let annotations = json!({"nmstate.io/ledger-encoding": "first"});
+        self.put(
+            &format!("{PREFIX}/nodeipslices"),
+            json!({
+                "kind": "NodeIPSlice", "apiVersion": "nmstate.io/v1",
+                "metadata": {"name": name, "annotations": annotations, "labels": {"nmstate.io/pool": pool}},
+                "spec": {"pool": pool, "cidr": cidr, "node": node, "nodeUID": node_uid, "first": first},
+            }),
+        )
     }
 
     /// An enactment that holds this address.

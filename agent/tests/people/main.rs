@@ -50,5 +50,6 @@ stories! {
     pools::rule6_hold_and_resume,
     pools::history_is_events_and_the_ledger,
     pools::a_slip_of_the_pen_is_answered,
+    pools::r119_a_pool_of_slices_is_one_to_look_at,
     verify::r34_r40_r66_r67_differences_are_named,
 }

@@ -197,3 +197,42 @@ pub(crate) fn a_slip_of_the_pen_is_answered(field: &Field) {
     let said = field.berth("pool ls --context nowhere").failed(1);
     assert!(said.starts_with("error: --context nowhere"), "{said}");
 }
+
+/// R119: who asks for the pool is told of what its slices hold, and whose they are.
+pub(crate) fn r119_a_pool_of_slices_is_one_to_look_at(field: &Field) {
+    field.pool("cut", &json!({"cidr": "10.30.0.0/24", "perNodeHostBits": 4}));
+    let node = field.node("node01", false);
+    let slice = field.slice("cut", "10.30.0.64/28", "node01", &node, "10.30.0.65");
+    let claim = Claim { policy: "static-ip", pool: "cut", pool_uid: &slice, ip: "10.30.0.65" };
+    field.enactment("node01", &node, &claim);
+    field.state("node01", &node, "eth1", &["10.30.0.65"]);
+
+    let listed = field.berth("pool ls -o json").json();
+    let counted = (&listed[0]["slices"], &listed[0]["allocated"], &listed[0]["capacity"]);
+    assert_eq!(counted, (&json!(1), &json!(1), &json!(254)), "{listed}");
+    let shown = field.berth("pool show cut").ok();
+    assert!(shown.contains("capacity 254, held 1, quarantined 0, available 253\n"), "{shown}");
+    assert!(
+        shown.contains("in a node's slice") && shown.contains("10.30.0.65  node01  static-ip"),
+        "{shown}"
+    );
+    let row = field.berth("pool explain cut --ip 10.30.0.66 -o json").json()["rows"][0].clone();
+    assert_eq!(row["slice"], json!({"cidr": "10.30.0.64/28", "node": "node01"}), "{row}");
+    assert_eq!(field.berth("pool verify cut --live").ok(), "1 pool: no difference\n");
+
+    let said = field.berth("pool release cut 10.30.0.65 --yes").failed(1);
+    assert!(said.contains("10.30.0.65 is in slice") && said.contains("of node node01"), "{said}");
+    let slices = || field.get("nodeipslices", "")["items"].clone();
+    let hold = || slices()[0]["metadata"]["annotations"]["nmstate.io/hold"].clone();
+    assert_eq!(field.berth("pool hold cut -o json").json()[0]["slices"], 1);
+    assert_eq!(hold(), "by hand");
+    field.berth("pool resume cut").ok();
+    assert!(hold().is_null(), "{}", slices());
+
+    // R40: its host is gone, and nobody lists the address.
+    field.ask(Method::DELETE, "/api/v1/nodes/node01", &serde_json::Value::Null);
+    let ran = field.berth("pool verify cut -o json");
+    let found: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((ran.code, &found["differences"][0]["kind"]), (1, &json!("NodeGone")), "{found}");
+    assert_eq!(found["differences"][0]["ip"], "10.30.0.65");
+}

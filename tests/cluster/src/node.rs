@@ -152,6 +152,11 @@ impl Cluster {
         answer(ping.args(["ping", "-c", "1", "-W", "2", "-I", card, address])).map(drop)
     }
 
+    /// What is at this address, to whoever asks from this node's network.
+    pub fn fetch(&self, node: Node, url: &str) -> Result<String, String> {
+        answer(self.on_network(node, "busybox").args(["wget", "-q", "-O", "-", "-T", "5", url]))
+    }
+
     /// Takes the image in this file into a node that runs.
     pub fn load(&self, node: Node, image: &Path) {
         let ctr = self.programs.runtime.join("ctr").display().to_string();
