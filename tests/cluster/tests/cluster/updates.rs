@@ -47,6 +47,16 @@ fn update(field: &Field, image: &str) {
     }
 }
 
+/// Stops the update of the agents where it is, or has it go on.
+fn paused(field: &Field, is_paused: bool) {
+    let strategy = match is_paused {
+        true => json!({"type": "OnDelete", "rollingUpdate": null}),
+        false => json!({"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}}),
+    };
+    let patch = json!({"spec": {"updateStrategy": strategy}}).to_string();
+    field.cluster.kubectl(&["-n", "berth-system", "patch", WORKLOADS[0], "--patch", &patch]);
+}
+
 /// A pool of the update's own; and policies that bring a bridge about with an address of it on every node.
 const POOL: &str = "update";
 
@@ -91,11 +101,8 @@ fn last_agent_made(field: &Field) -> String {
     field.pods("agent", None).iter().filter_map(made).max().expect("agents")
 }
 
-/// Was this policy made, and brought about on some node, while agents were still to be replaced? By what is on record.
-fn was_meanwhile(field: &Field, policy: &str, last: &str) {
-    let object = field.cluster.get(&["nncp", policy]);
-    let made = object["metadata"]["creationTimestamp"].as_str().expect("a time");
-    assert!(made < last, "{policy} was made at {made}, the last agent at {last}");
+/// The nodes on which this policy is brought about, by when.
+fn brought_about(field: &Field, policy: &str) -> Vec<String> {
     let enactments = field.cluster.get(&["nnce", &format!("--selector=nmstate.io/policy={policy}")]);
     let of = |enactment: &Value| {
         let conditions = enactment["status"]["conditions"].as_array().cloned().unwrap_or_default();
@@ -103,9 +110,17 @@ fn was_meanwhile(field: &Field, policy: &str, last: &str) {
         (available["status"] == "True")
             .then(|| available["lastTransitionTime"].as_str().map(str::to_owned))?
     };
-    let done: Vec<String> = enactments["items"].as_array().into_iter().flatten().filter_map(of).collect();
-    assert_eq!(done.len(), NODES.len(), "{enactments:#}");
-    assert!(done.iter().any(|at| at.as_str() < last), "{policy}: {done:?}, the last agent at {last}");
+    enactments["items"].as_array().into_iter().flatten().filter_map(of).collect()
+}
+
+/// Was this policy made, and brought about on some node, while agents were still to be replaced? By what is on record.
+fn was_meanwhile(field: &Field, policy: &str, last: &str) {
+    let object = field.cluster.get(&["nncp", policy]);
+    let made = object["metadata"]["creationTimestamp"].as_str().expect("a time");
+    assert!(made < last, "{policy} was made at {made}, the last agent at {last}");
+    let done = brought_about(field, policy);
+    assert_eq!(done.len(), NODES.len(), "{done:?}");
+    assert!(done.iter().any(|at| at.as_str() <= last), "{policy}: {done:?}, the last agent at {last}");
 }
 
 #[test]
@@ -124,7 +139,8 @@ fn a_rolling_update_while_policies_are_applied_leaves_no_gap() {
     let pingers = POOLS.map(pinger);
 
     update(&field, &next);
-    // A policy when one agent is another, and one when two are: for all nodes, so that old and new ones apply it.
+    // A policy when one agent is another, and one when two are: for all nodes, so that old and new ones apply it. The update waits until
+    // it is on one of them, or agents would be replaced sooner than a claim is served.
     field.cluster.kubectl_with(&["apply", "-f", "-"], &pool());
     let policies = [(1, "update-1"), (2, "update-2")];
     for (count, policy) in policies {
@@ -133,7 +149,13 @@ fn a_rolling_update_while_policies_are_applied_leaves_no_gap() {
             let new = run.iter().filter(|&image| *image == next).count();
             if new >= count { Ok(()) } else { Err(format!("{run:?}")) }
         });
+        paused(&field, true);
         field.cluster.kubectl_with(&["apply", "-f", "-"], &asking(policy));
+        wait::until(&format!("{policy} to be on a node"), || match brought_about(&field, policy) {
+            none if none.is_empty() => Err("on none".to_owned()),
+            _ => Ok(()),
+        });
+        paused(&field, false);
     }
     field.wait_rolled_out();
     for (component, old) in ["agent", "controller"].into_iter().zip(replaced) {
