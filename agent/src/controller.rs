@@ -39,7 +39,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::Client;
 use kube::api::{Api, ListParams};
-use policy::claim::{PolicyName, PoolName, Time};
+use policy::claim::{PolicyName, PoolName, PoolUid, Time};
 
 use crate::api::error::words;
 use crate::api::troubles::Troubles;
@@ -115,6 +115,8 @@ struct Lead {
     noticed: Mutex<BTreeMap<PoolName, notice::Version>>,
     /// When each policy's status was last written.
     written: Mutex<BTreeMap<PolicyName, Instant>>,
+    /// Pools on hold, by UID, whose hold this leader began or met: from then on its time counts.
+    met: Mutex<BTreeSet<PoolUid>>,
     /// When the counts of each sliced pool were last written.
     counted: Mutex<BTreeMap<PoolName, Instant>>,
 }
@@ -190,6 +192,7 @@ impl Lead {
             reminded: Mutex::default(),
             noticed: Mutex::default(),
             written: Mutex::default(),
+            met: Mutex::default(),
             counted: Mutex::default(),
         }
     }

@@ -6,7 +6,7 @@
 //!
 //! Who calls what:
 //! - a server of claims (the controller, or an agent on its own): [`serve()`], [`serve_without_pool`];
-//! - the controller: [`tend()`], [`may_finish`], [`rebuild()`], [`reset`], [`reassert`], [`went_back`]; of slices
+//! - the controller: [`tend()`], [`may_finish`], [`rebuild()`], [`reset`], [`meet`], [`reassert`], [`went_back`]; of slices
 //!   [`tend_slices`], [`gather`];
 //! - the agent: [`Host`], [`inherit`], [`confirms`]; of its slices [`serve_slices`], [`slices_confirm`];
 //! - the tools that people type: [`verify()`], [`release`], [`preview()`].
@@ -40,7 +40,7 @@ pub use names::{
 };
 pub use preview::{Ask, Foreseen, Gets, Lacks, Reason, Stage, Wish, preview};
 pub use rebuild::{
-    Inheritance, Rebuilt, Scope, inherit, notice, outside, reassert, rebuild, reset, went_back,
+    Inheritance, Rebuilt, Scope, inherit, meet, notice, outside, reassert, rebuild, reset, went_back,
 };
 pub use record::{
     Enactment, Grant, HostState, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Stranger, Time,

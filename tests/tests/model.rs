@@ -224,6 +224,11 @@ mod broken {
     }
 
     #[test]
+    fn rule_6_hold_out_of_the_backup() {
+        is_caught(Breach::HoldOfBackup, &[Fault::StoreRestored], TWICE);
+    }
+
+    #[test]
     fn rule_6_ledger_writes_test_no_sequence() {
         is_caught(Breach::SequenceUntested, &[Fault::StoreRestored], TWICE);
     }

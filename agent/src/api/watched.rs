@@ -50,14 +50,16 @@ const FEW: usize = 8;
 pub enum Change<K> {
     /// New, or other than before.
     Put(Arc<K>),
-    /// As it last was.
+    /// It was seen to be deleted. As it last was.
     Gone(Arc<K>),
+    /// It is there no more; when it went nobody saw, since the watch was lost meanwhile. As it last was.
+    Missing(Arc<K>),
 }
 
 impl<K> Change<K> {
     pub fn object(&self) -> &Arc<K> {
         match self {
-            Self::Put(object) | Self::Gone(object) => object,
+            Self::Put(object) | Self::Gone(object) | Self::Missing(object) => object,
         }
     }
 }
@@ -274,7 +276,7 @@ where
             }
         }
         for (_, object) in before.into_iter().filter(|(name, _)| !found.contains_key(name)) {
-            (self.tell)(Change::Gone(object));
+            (self.tell)(Change::Missing(object));
         }
         Ok(version)
     }

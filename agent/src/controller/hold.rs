@@ -4,7 +4,12 @@
 //! restore` leaves ends by itself after that quarantine, counted from the first look of a controller: whoever restores at night
 //! has enough to think of, and a pool that gives nothing is found in the morning. First the slices' words go, then the pool's,
 //! and then the hold ends as any other does, so that cut off in between it goes on where it was. Cost: nothing where there is no
-//! hold; where one ends, a write for each slice that a restore put on hold.
+//! hold; where a leader meets one that another began, a write; where one ends, a write for each slice that a restore put on hold.
+//!
+//! A leader counts a hold from when it met it, whatever its end is said to be: a store that came out of a backup may have one in it
+//! whose time was over before the store went back, and nobody was heard in it.
+
+use std::sync::PoisonError;
 
 use crds::names::annotation::{HOLD, RESTORED};
 use kube::ResourceExt;
@@ -24,7 +29,15 @@ impl Lead {
             let until = look.now.saturating_add(look.known.pool.quarantine());
             return self.write(look, &Ledger { hold: Some(Hold { until }), ..look.ledger.clone() }).await;
         }
-        let until = look.ledger.hold.map_or(0, |hold| hold.until);
+        let Some(hold) = look.ledger.hold else { return Ok(Step::On) };
+        if !self.has_met(look) {
+            let hold = claim::meet(hold, look.known.pool.quarantine(), look.now);
+            if Some(hold) != look.ledger.hold {
+                return self.write(look, &Ledger { hold: Some(hold), ..look.ledger.clone() }).await;
+            }
+            self.meet(&look.ledger);
+        }
+        let until = hold.until;
         let restored = asked.is_some_and(|why| why == RESTORED);
         if restored && look.now >= until {
             self.resume_slices(look).await?;
@@ -45,6 +58,19 @@ impl Lead {
                 }
                 self.show(look).await
             }
+        }
+    }
+
+    fn has_met(&self, look: &Look) -> bool {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner).contains(&look.ledger.pool)
+    }
+
+    /// This ledger was written, or read: a hold that it has is known from now on, and one that was is forgotten.
+    pub(super) fn meet(&self, ledger: &Ledger) {
+        let mut met = self.met.lock().unwrap_or_else(PoisonError::into_inner);
+        match ledger.hold {
+            Some(_) => drop(met.insert(ledger.pool.clone())),
+            None => drop(met.remove(&ledger.pool)),
         }
     }
 

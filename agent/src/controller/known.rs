@@ -114,14 +114,16 @@ impl Known {
         let before = index.nodes.get(&name).cloned();
         let now = match change {
             Change::Put(node) => Some(NodeKnown::of(node)),
-            Change::Gone(_) => None,
+            Change::Gone(_) | Change::Missing(_) => None,
         };
         // Kubelets write their Nodes often; most of it is nothing to us.
         if before == now {
             return;
         }
-        let gone = before.filter(|before| now.as_ref().is_none_or(|now| now.uid != before.uid));
-        index.witnessed.extend(gone.map(|gone| gone.uid));
+        // What a list lacks may have gone at any time, all at once and by mistake: that is for the brake to ask about.
+        if matches!(change, Change::Gone(_)) {
+            index.witnessed.extend(before.map(|gone| gone.uid));
+        }
         match now {
             Some(now) => index.nodes.insert(name, now),
             None => index.nodes.remove(&name),
@@ -135,7 +137,7 @@ impl Known {
         let mut index = self.index();
         let now = match change {
             Change::Put(state) => state.shown.clone().ok(),
-            Change::Gone(_) => None,
+            Change::Gone(_) | Change::Missing(_) => None,
         };
         let before = match now {
             Some(now) => index.states.insert(name.clone(), now),
@@ -160,7 +162,7 @@ impl Known {
         let name = change.object().name_any();
         let now = match change {
             Change::Put(object) => Some(object),
-            Change::Gone(_) => None,
+            Change::Gone(_) | Change::Missing(_) => None,
         };
         let mut index = self.index();
         let mut work = index.put_enactment(name.clone(), now);
@@ -196,7 +198,7 @@ impl Known {
                     index.put_pool(&name, object);
                 }
             }
-            Change::Gone(_) => {
+            Change::Gone(_) | Change::Missing(_) => {
                 index.pools.remove(&name);
                 index.unreadable.remove(&name);
             }
@@ -217,7 +219,7 @@ impl Known {
                 Ok(slice) => drop(slices.insert(name, SliceKnown { object: object.clone(), slice })),
                 Err(_) => drop(slices.remove(&name)),
             },
-            Change::Gone(_) => drop(slices.remove(&name)),
+            Change::Gone(_) | Change::Missing(_) => drop(slices.remove(&name)),
         }
         index.slices.retain(|_, slices| !slices.is_empty());
         self.due(index, Work::of_pool(pool));
@@ -263,7 +265,7 @@ impl Known {
         let mut index = self.index();
         match change {
             Change::Put(object) => index.policies.insert(name.clone(), object.clone()),
-            Change::Gone(_) => index.policies.remove(&name),
+            Change::Gone(_) | Change::Missing(_) => index.policies.remove(&name),
         };
         let mut work = Work::of_policy(name.clone());
         let marked = index.mark(Marked::Policy(name), change);
@@ -282,4 +284,34 @@ fn is_newer<K: kube::Resource>(known: &K, other: &K) -> bool {
     let version = |object: &K| object.resource_version().and_then(|version| version.parse::<u64>().ok());
     known.uid() == other.uid()
         && version(known).zip(version(other)).is_some_and(|(known, other)| known > other)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// A Node that a list lacks after a gap may be one of many that went together: only what was seen to go is known to have gone
+    /// one by one.
+    #[test]
+    fn rule4_what_nobody_saw_go_was_not_witnessed() {
+        let node = |name: &str| -> Arc<Node> {
+            let object = json!({"metadata": {"name": name, "uid": format!("uid-of-{name}")}});
+            Arc::new(serde_json::from_value(object).unwrap())
+        };
+        let known = Known::default();
+        for name in ["seen", "missed", "made-anew"] {
+            known.node(&Change::Put(node(name)));
+        }
+        known.node(&Change::Gone(node("seen")));
+        known.node(&Change::Missing(node("missed")));
+        let mut other = (*node("made-anew")).clone();
+        other.metadata.uid = Some("another".to_owned());
+        known.node(&Change::Put(Arc::new(other)));
+        let index = known.index();
+        let witnessed: Vec<&str> = index.witnessed.iter().map(|uid| uid.as_str()).collect();
+        assert_eq!(witnessed, ["uid-of-seen"]);
+        assert_eq!(index.nodes.len(), 1);
+    }
 }

@@ -22,6 +22,7 @@ use super::answers::{self, Landed, OfPool};
 use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::{Reading, deleted};
+use super::slices::confirmed;
 use super::{AGAIN, Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::{Watched, list, random};
@@ -178,6 +179,7 @@ impl Lead {
         if look.ledger.hold.is_some() {
             return self.held(look).await;
         }
+        self.meet(&look.ledger);
         if look.ledger.needs_rebuild() {
             return self.rebuild(look).await;
         }
@@ -203,6 +205,10 @@ impl Lead {
             step => return Ok(step),
         }
         self.tend_slices(&look.name, Some(look)).await?;
+        match self.end_confirmation(look).await? {
+            Step::On => {}
+            step => return Ok(step),
+        }
         self.remind(look);
         self.compare_with_configuration(&look.known.object);
         self.show(look).await
@@ -441,7 +447,7 @@ impl Lead {
             if again.is_empty() {
                 break served;
             }
-            reading.replace(&self.read_enactments(&again).await?);
+            reading.replace(&again, &self.read_enactments(&again).await?);
             later.extend(again);
         };
         if self.went_back(look, &served) {
@@ -462,8 +468,7 @@ impl Lead {
     async fn tend(&self, look: &Look) -> Result<Step, kube::Error> {
         let known = Reading::known_whole(&self.known.index());
         let quarantine = look.known.pool.quarantine();
-        let confirmed =
-            look.known.object.annotations().get(CONFIRM_RELEASE).and_then(|count| count.parse().ok());
+        let confirmed = confirmed(&*look.known.object);
         let worth_it = claim::tend(&look.ledger, &known.facts(confirmed), quarantine, look.now);
         self.wait_for_quarantines(look);
         told::braked(&self.events, &look.known.object, worth_it.braked);
@@ -479,6 +484,23 @@ impl Lead {
             Some(next) => self.write(look, &next).await,
             None => Ok(Step::On),
         }
+    }
+
+    /// An administrator's word is for the batch that waited for it (rule 4): where none does, it goes, or it would be good for another
+    /// of that size some day.
+    async fn end_confirmation(&self, look: &Look) -> Result<Step, kube::Error> {
+        if !look.known.object.annotations().contains_key(CONFIRM_RELEASE) {
+            return Ok(Step::On);
+        }
+        let known = Reading::known_whole(&self.known.index());
+        let (facts, quarantine) = (known.facts(None), look.known.pool.quarantine());
+        let own = claim::tend(&look.ledger, &facts, quarantine, look.now).braked;
+        let of_slices =
+            claim::tend_slices(&look.slices, Some(&look.ledger), &facts, quarantine, look.now).braked;
+        if own.or(of_slices).is_some() {
+            return Ok(Step::On);
+        }
+        self.patch_pool(look, json!({"annotations": {CONFIRM_RELEASE: null}})).await
     }
 
     /// The agents of these nodes are to report anew.
@@ -553,15 +575,16 @@ impl Lead {
         self.write(look, &look.ledger).await
     }
 
+    /// Other pools that have addresses of this one.
+    pub(super) fn overlapping(&self, look: &Look) -> Vec<PoolName> {
+        let index = self.known.index();
+        let others = index.pools.iter().filter(|(name, _)| **name != look.name);
+        let overlapping = others.filter(|(_, other)| look.known.pool.overlaps(&other.pool).is_some());
+        overlapping.map(|(name, _)| name.clone()).collect()
+    }
+
     fn condition(&self, look: &Look, status: &NodeIPPoolStatus) -> Vec<crds::Condition> {
-        let overlaps = {
-            let index = self.known.index();
-            let others = index.pools.iter().filter(|(name, _)| **name != look.name);
-            let overlaps = |(name, other): (&PoolName, &PoolKnown)| {
-                look.known.pool.overlaps(&other.pool).map(|_| name.to_string())
-            };
-            others.filter_map(overlaps).next()
-        };
+        let overlaps = self.overlapping(look).into_iter().next().map(|name| name.to_string());
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).contains(&look.name);
         let resets = self.known.index().marks.first(&look.name).is_some();
         let around = condition::Around { slices: &look.slices, failed, resets, overlaps };
@@ -594,6 +617,9 @@ impl Lead {
             Written::Done(now) => {
                 let collided = self.newly_collided(look, next);
                 told::written(&self.events, [object, &now], [&look.ledger, next], &collided);
+                if next.hold != look.ledger.hold {
+                    self.meet(next);
+                }
                 self.known.fresh_pool(*now);
                 Put::Done
             }

@@ -145,12 +145,16 @@ impl Reading {
         self.unreadable.iter().filter(is_about).map(|one| one.what.clone()).collect()
     }
 
-    /// These enactments as they are now, in place of what was known of them.
-    pub(super) fn replace(&mut self, later: &[Arc<NodeNetworkConfigurationEnactment>]) {
-        for known in later.iter().filter_map(EnactmentKnown::of) {
-            self.enactments.retain(|old| old.uid != known.claims.uid);
-            self.enactments.push(known.claims);
-        }
+    /// The enactments with these UIDs as they are now, in place of what was known of them. One that is gone, or can't be read any more,
+    /// asks nothing.
+    pub(super) fn replace(
+        &mut self,
+        uids: &BTreeSet<String>,
+        later: &[Arc<NodeNetworkConfigurationEnactment>],
+    ) {
+        self.enactments.retain(|old| !uids.contains(old.uid.as_str()));
+        let read = later.iter().filter_map(EnactmentKnown::of).map(|known| known.claims);
+        self.enactments.extend(read.filter(|own| uids.contains(own.uid.as_str())));
     }
 
     pub(crate) fn facts(&self, confirmed: Option<usize>) -> Facts<'_> {

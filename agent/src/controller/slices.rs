@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crds::NodeIPPoolStatus;
 use crds::names::annotation::CONFIRM_RELEASE;
 use crds::names::pool as names;
+use crds::{NodeIPPoolStatus, NodeIPSlice};
 use kube::ResourceExt;
 use policy::claim::{self, Entry, Ledger, NodeSlice, PoolName, SlicesTended};
 
@@ -32,6 +32,16 @@ impl Index {
         let known = self.slices.get(pool).into_iter().flat_map(|slices| slices.values());
         known.map(|known| known.slice.clone()).collect()
     }
+
+    fn slice_objects(&self, pool: &PoolName) -> Vec<Arc<NodeIPSlice>> {
+        let known = self.slices.get(pool).into_iter().flat_map(|slices| slices.values());
+        known.map(|known| known.object.clone()).collect()
+    }
+}
+
+/// How many vanished holders an administrator confirmed.
+pub(super) fn confirmed(object: &impl ResourceExt) -> Option<usize> {
+    object.annotations().get(CONFIRM_RELEASE)?.parse().ok()
 }
 
 impl Lead {
@@ -71,15 +81,24 @@ impl Lead {
             return Ok(());
         }
         let quarantine = look.map_or(QUARANTINE, |look| look.known.pool.quarantine());
-        let annotated = look.and_then(|look| look.known.object.annotations().get(CONFIRM_RELEASE));
-        let confirmed = annotated.and_then(|count| count.parse().ok());
+        let objects = self.known.index().slice_objects(name);
+        // Where there is no pool, its slices are what can be annotated; the word of one alone is about that one.
+        let confirmed = match look {
+            Some(look) => confirmed(&*look.known.object),
+            None => {
+                let mut words = objects.iter().map(|slice| confirmed(&**slice));
+                let first = words.next().flatten();
+                first.filter(|first| words.all(|word| word == Some(*first)))
+            }
+        };
         let at = now();
         let tend = |reading: &Reading| {
             claim::tend_slices(&all, look.map(|look| &look.ledger), &reading.facts(confirmed), quarantine, at)
         };
         let worth_it = tend(&known);
-        if let Some(look) = look {
-            told::braked(&self.events, &look.known.object, worth_it.braked);
+        match look {
+            Some(look) => told::braked(&self.events, &look.known.object, worth_it.braked),
+            None => told::braked_slices(&self.events, name, &objects, worth_it.braked),
         }
         if let Some(until) = worth_it.until {
             let wait = Duration::from_secs(until.saturating_sub(at).max(1));

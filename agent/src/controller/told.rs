@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 
-use crds::NodeIPPool;
 use crds::names::condition::{FALSE, TRUE};
 use crds::names::pool as names;
+use crds::{NodeIPPool, NodeIPSlice};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource, ResourceExt};
-use policy::claim::{Brake, Entry, EntryState, Ledger, NodeName, RequestId, SlicesTended};
+use policy::claim::{Brake, Entry, EntryState, Ledger, NodeName, PoolName, RequestId, SlicesTended};
 
 use super::Watches;
 use crate::events::{Events, Source};
@@ -188,14 +189,30 @@ fn said(events: &Events, before: &NodeIPPool, now: &NodeIPPool, collided: bool) 
 
 /// Too many holders vanished at once.
 pub(super) fn braked(events: &Events, pool: &NodeIPPool, brake: Option<Brake>) {
-    if let Some(Brake { vanished, allowed }) = brake {
-        let message = format!(
-            "{vanished} holders vanished at once and unseen, more than {allowed}: nothing of theirs is released \
-            before an administrator confirms with the annotation {}: \"{vanished}\"",
-            crds::names::annotation::CONFIRM_RELEASE
-        );
-        events.warning(pool.object_ref(&()), BRAKED, message);
+    if let Some(brake) = brake {
+        events.warning(pool.object_ref(&()), BRAKED, confirm(brake));
     }
+}
+
+/// The same of slices whose pool is gone.
+pub(super) fn braked_slices(
+    events: &Events,
+    pool: &PoolName,
+    slices: &[Arc<NodeIPSlice>],
+    brake: Option<Brake>,
+) {
+    if let Some((brake, first)) = brake.zip(slices.first()) {
+        let message = format!("{} on each slice of pool {pool}, which is gone", confirm(brake));
+        events.warning(first.object_ref(&()), BRAKED, message);
+    }
+}
+
+fn confirm(Brake { vanished, allowed }: Brake) -> String {
+    format!(
+        "{vanished} holders vanished at once and unseen, more than {allowed}: nothing of theirs is released before an \
+        administrator confirms with the annotation {}: \"{vanished}\"",
+        crds::names::annotation::CONFIRM_RELEASE
+    )
 }
 
 /// An address, and whose it is or was.

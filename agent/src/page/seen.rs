@@ -249,7 +249,7 @@ impl Index {
     fn pool(&mut self, change: &Change<NodeIPPool>) {
         match change {
             Change::Put(object) => self.put(object.clone()),
-            Change::Gone(object) => drop(self.pools.remove(&object.name_any())),
+            Change::Gone(object) | Change::Missing(object) => drop(self.pools.remove(&object.name_any())),
         }
     }
 
@@ -258,7 +258,7 @@ impl Index {
         let name = change.object().name_any();
         let is = match change {
             Change::Put(object) => SliceSeen::of(object).map(Arc::new),
-            Change::Gone(_) => None,
+            Change::Gone(_) | Change::Missing(_) => None,
         };
         let was = match &is {
             Some(is) => self.slices.insert(name, is.clone()),

@@ -188,7 +188,9 @@ suite! {
             r15_r38_a_reset_that_fails_says_so
             r15_r38_r40_what_cannot_be_read_ends_with_its_node
             r29_r40_many_that_vanish_at_once_need_a_word
+            r40_slices_of_a_pool_that_is_gone_need_a_word
             r35_r38_a_sliced_pool_is_reset
+            rule6_a_hold_out_of_a_backup_has_its_time_before_it
             r35_r38_r39_a_whole_pool_is_reset
             r36_a_name_that_no_pool_has_is_told
             r36_r38_a_pool_is_reset_for_a_policy

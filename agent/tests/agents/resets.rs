@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crds::names::annotation::{CONFIRM_RELEASE, RESET_POOL};
+use crds::names::annotation::{CONFIRM_RELEASE, HOLD, RESET_POOL};
 use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment};
 use futures_util::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Node;
-use kube::api::{Api, WatchEvent, WatchParams};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Api, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -359,6 +360,70 @@ pub(crate) async fn r15_r38_r40_what_cannot_be_read_ends_with_its_node(on: On) {
     field.agree().await;
 }
 
+/// Rule 4 where the pool is gone, too: its slices say how many, and the word is for them.
+pub(crate) async fn r40_slices_of_a_pool_that_is_gone_need_a_word(on: On) {
+    let mut field = Field::new(on).await;
+    let range = json!({"cidr": "10.20.0.0/24", "perNodeHostBits": 4});
+    field.pool("sliced", json!({"range": range, "quarantine": "1s"})).await;
+    let mut spec = one_address("sliced");
+    spec["maxUnavailable"] = json!("100%");
+    field.policy("one", spec).await;
+    let mut hosts = Vec::new();
+    for name in ["node01", "node02", "node03", "node04"] {
+        hosts.push(field.host(name, 1).await);
+    }
+    for host in &hosts {
+        field.until_standing(host, "one", "Available").await;
+    }
+    for host in &mut hosts {
+        host.stop().await;
+    }
+    field.lose_controller().await;
+    field.force_pool_away("sliced").await;
+    for host in &hosts {
+        field.delete_node(host).await;
+    }
+    field.find_controller();
+    let word = "nmstate.io/confirm-release: \"4\" on each slice of pool sliced, which is gone";
+    told_that(&field, "NodeIPSlice", "ReleaseStopped", word).await;
+    let api: Api<NodeIPSlice> = Api::all(field.client());
+    let all = || async { api.list(&Default::default()).await.expect("listed").items };
+    let is_held =
+        |slice: &NodeIPSlice| slice.ledger().allocations.values().all(|entry| entry.state.is_none());
+    let meant = Patch::Merge(json!({"metadata": {"annotations": {CONFIRM_RELEASE: "4"}}}));
+    let slices = all().await;
+    assert_eq!(slices.len(), 4);
+    for slice in &slices {
+        // Of one alone it would be about that one.
+        assert!(all().await.iter().all(is_held), "{slices:#?}");
+        let name = slice.metadata.name.as_deref().expect("a name");
+        api.patch(name, &PatchParams::default(), &meant).await.expect("annotated");
+    }
+    let name = slices[0].metadata.name.clone().expect("a name");
+    field
+        .until::<NodeIPSlice>(&name, "set aside", |slice| {
+            let all = slice["status"]["allocations"].as_object().cloned().unwrap_or_default();
+            all.values().any(|entry| entry["state"] == "Quarantined")
+        })
+        .await;
+    // Until that quarantine is over, five minutes where no pool says another.
+    let mut left = vec!["slice sliced.".to_owned()];
+    left.extend(hosts.iter().map(|host| format!("enactment {}.one is of no Node", host.name)));
+    left.extend(left_on(&hosts));
+    field.agree_but(&left.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
+
+/// What hosts that are off have, of addresses that are nobody's by now.
+fn left_on(hosts: &[Host]) -> Vec<String> {
+    let of = |host: &Host| {
+        let ips = host.addresses("eth0");
+        let ip = ips[0].split('/').next().expect("an address");
+        let name = &host.name;
+        [format!("{name}: journalled and in no ledger"), format!("{name}: {ip} is on a card")]
+    };
+    hosts.iter().flat_map(of).collect()
+}
+
 /// R29, R40: more hosts than are lost on a bad day vanish while nobody looks: nothing of theirs is released before an
 /// administrator says that it is meant, with their number.
 pub(crate) async fn r29_r40_many_that_vanish_at_once_need_a_word(on: On) {
@@ -392,14 +457,36 @@ pub(crate) async fn r29_r40_many_that_vanish_at_once_need_a_word(on: On) {
     field.until_pool("traffic-1", "held", held).await;
     field.annotate_pool("traffic-1", CONFIRM_RELEASE, json!("4")).await;
     field.until_pool("traffic-1", "free", |pool| pool["status"]["allocated"] == 0).await;
+    // That word was for these four, and for no four of another day.
+    let has_word = |pool: &Value| !pool["metadata"]["annotations"][CONFIRM_RELEASE].is_null();
+    field.until_pool("traffic-1", "without the word", |pool| !has_word(pool)).await;
     // The hosts are off, with all that they had.
-    let left: Vec<String> = (hosts.iter())
-        .flat_map(|host| {
-            let ips = host.addresses("eth0");
-            let ip = ips[0].split('/').next().expect("an address");
-            let name = &host.name;
-            [format!("{name}: journalled and in no ledger"), format!("{name}: {ip} is on a card")]
-        })
-        .collect();
+    let left = left_on(&hosts);
     field.agree_but(&left.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
+
+/// Rule 6: pools were put on hold, and then the backup was made; days later it is restored, and the hold taken off at once. The time
+/// of that hold was over long ago, and no host was heard in it: it begins anew when a controller meets it.
+pub(crate) async fn rule6_a_hold_out_of_a_backup_has_its_time_before_it(on: On) {
+    let mut field = Field::new(on).await;
+    let pool = json!({"range": {"cidr": SEEDS}, "quarantine": "4s"});
+    field.pool("traffic-1", pool).await;
+    field.until_pool("traffic-1", "proven", |pool| pool["status"]["rebuiltFor"].is_string()).await;
+    field.lose_controller().await;
+    let over = "2026-01-01T00:00:00Z";
+    field.annotate_pool("traffic-1", HOLD, json!("by hand")).await;
+    field.patch_pool_status("traffic-1", json!({"hold": {"until": over}})).await;
+    field.annotate_pool("traffic-1", HOLD, json!(null)).await;
+    let begun = Timestamp::now();
+    field.find_controller();
+    let until = |pool: &Value| pool["status"]["hold"]["until"].as_str().map(str::to_owned);
+    let met = |pool: &Value| until(pool).is_none_or(|until| until != over);
+    let met = field.until_pool("traffic-1", "met", met).await;
+    let ends: Timestamp = until(&met).expect("on hold still").parse().expect("a time");
+    assert!(ends.as_second() >= begun.as_second() + 4, "{ends}, met after {begun}");
+    let host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    assert!(Timestamp::now().as_second() >= ends.as_second(), "given before {ends}");
+    field.agree().await;
 }

@@ -23,7 +23,7 @@ use work::{Candidate, gathered, take_in_shown};
 pub use claims::outside;
 pub(super) use claims::{Standing, claims, entry_for};
 pub use inherit::{Inheritance, inherit};
-pub use restored::{reassert, went_back};
+pub use restored::{meet, reassert, went_back};
 
 /// A rebuilt ledger, and whom it could not take in.
 #[derive(Debug)]

@@ -122,6 +122,8 @@ pub enum Breach {
     GivesUnbuilt,
     /// Rule 6: a restored store is not put on hold.
     NoHold,
+    /// Rule 6: a hold out of the backup counts as one that has lasted.
+    HoldOfBackup,
     /// Rule 6: a ledger write tests no sequence.
     SequenceUntested,
     /// Rule 7: a Node re-created under its name inherits without proof.

@@ -25,6 +25,8 @@ pub(super) struct World {
     pub(super) backup: Option<Rc<Store>>,
     /// After a restore, resourceVersions may come to the same values again.
     pub(super) restored: bool,
+    /// Has a leader met the hold that is on, so that its time counts?
+    pub(super) met: bool,
     pub(super) hosts: Vec<Rc<HostWorld>>,
     pub(super) rival: Rival,
     /// Addresses that a stranger uses on the wire.
@@ -102,6 +104,7 @@ impl World {
             store: Rc::new(store),
             backup: None,
             restored: false,
+            met: true,
             hosts: config.names.iter().map(|name| Rc::new(host(name))).collect(),
             rival: Rival::default(),
             wire: BTreeSet::new(),
@@ -127,6 +130,7 @@ impl World {
         // before anything is given (rule 6).
         if self.restored && config.breach != Some(Breach::NoHold) {
             ledger.hold = Some(Hold { until: self.now + QUARANTINE });
+            self.met = true;
         }
         self.write_ledger(ledger);
     }

@@ -30,7 +30,11 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 fn told(to: &Told) -> impl Fn(Change<Node>) + Send + Sync + 'static {
     let to = to.clone();
     move |change| {
-        let word = if matches!(change, Change::Put(_)) { "put" } else { "gone" };
+        let word = match change {
+            Change::Put(_) => "put",
+            Change::Gone(_) => "gone",
+            Change::Missing(_) => "missing",
+        };
         to.lock().unwrap().push(format!("{word} {}", change.object().name_any()));
     }
 }
@@ -56,25 +60,41 @@ async fn a_list_then_each_change_of_what_is_selected() {
     assert_eq!(seen.get("a").unwrap().labels()["more"], "1");
 }
 
-/// The log is so short that the past is forgotten: what was missed is found by a list, deletions too.
+/// The log is so short that the past is forgotten before the first watch gets through: what was missed is found by a list, and of what
+/// is gone it is known that nobody saw it go.
 #[tokio::test]
 async fn what_was_missed_is_told_after_a_gap() {
+    use hyper::http::Request;
+    use tower::ServiceExt;
+
     let limits = embedded::Limits { log_events: 2, ..embedded::Limits::default() };
     let server = embedded::Api::in_memory_with(limits);
     let nodes: Api<Node> = Api::all(server.client());
     nodes.create(&PostParams::default(), &node("a", "x")).await.unwrap();
+    let late = Arc::new(tokio::sync::Semaphore::new(0));
+    let (api, until_then) = (server.clone(), late.clone());
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let (api, until_then) = (api.clone(), until_then.clone());
+        async move {
+            if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                let _ = until_then.acquire().await;
+            }
+            api.oneshot(request).await
+        }
+    });
     let heard = Told::default();
-    let seen = Watched::start(nodes.clone(), ListParams::default(), told(&heard));
+    let watched: Api<Node> = Api::all(kube::Client::new(service, "default"));
+    let seen = Watched::start(watched, ListParams::default(), told(&heard));
     seen.started().await;
-    // A current-thread runtime: until this task waits for something, the watch hears of none of it.
     nodes.delete("a", &DeleteParams::default()).await.unwrap();
     for i in 0..40 {
         nodes.create(&PostParams::default(), &node(&format!("n{i:02}"), "x")).await.unwrap();
     }
+    late.close();
     until("all of them", || seen.all().len() == 40).await;
     until("told of all", || heard.lock().unwrap().iter().filter(|line| *line == "put n39").count() == 1)
         .await;
-    assert!(heard.lock().unwrap().contains(&"gone a".to_owned()));
+    until("told of what is gone", || heard.lock().unwrap().contains(&"missing a".to_owned())).await;
 }
 
 /// A connection that is dead and doesn't know it: the watch is taken up again in its time, and nothing is missed for good.

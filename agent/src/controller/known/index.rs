@@ -197,7 +197,7 @@ impl Index {
     pub(super) fn mark<K: Resource>(&mut self, of: Marked, change: &Change<K>) -> Option<PoolName> {
         match change {
             Change::Put(object) => self.marks.note(of, object.annotations()),
-            Change::Gone(_) => {
+            Change::Gone(_) | Change::Missing(_) => {
                 self.marks.forget(&of);
                 None
             }

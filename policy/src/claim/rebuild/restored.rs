@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::claims::{Standing, claims, entry_for, highest};
 use super::work::take_in_shown;
-use crate::claim::ledger::{Entry, Ledger, QuarantineReason, SEQUENCE_LEAP};
+use crate::claim::ledger::{Entry, Hold, Ledger, QuarantineReason, SEQUENCE_LEAP};
 use crate::claim::names::{PoolName, RequestId};
 use crate::claim::record::{Lease, Time};
 use crate::claim::tend::{Facts, States, begin};
@@ -56,6 +56,12 @@ pub fn reassert(
         next.sequence = next.sequence.saturating_add(1);
     }
     (next != *ledger).then_some(next)
+}
+
+/// A hold that a leader meets and hasn't begun: it counts from then, and for a whole quarantine. When it was begun says nothing, for it
+/// may come out of a backup of days ago, and nobody has been heard since.
+pub fn meet(hold: Hold, quarantine: Time, now: Time) -> Hold {
+    Hold { until: hold.until.max(now.saturating_add(quarantine)) }
 }
 
 /// An id holds what its journal names and nothing else (rule 1).

@@ -30,7 +30,7 @@ impl World {
             let answers = claim::serve_without_pool(&asks);
             return self.land(&answers, config);
         };
-        if let Some(next) = read.maintain(ledger, config, self.now) {
+        if let Some(next) = self.meets_hold(ledger).or_else(|| read.maintain(ledger, config, self.now)) {
             self.write_ledger(next);
             return true;
         }
@@ -44,6 +44,7 @@ impl World {
             claim::serve(ledger, config.pool(self.store.first()), &Barred::default(), &asks, self.now);
         if served.went_back {
             let hold = Some(Hold { until: self.now + QUARANTINE });
+            self.met = true;
             self.write_ledger(Ledger { hold, ..ledger.clone() });
             return true;
         }
@@ -55,6 +56,13 @@ impl World {
             return true;
         }
         self.lead_tends(&read, ledger, config)
+    }
+
+    /// Whoever leads counts a hold from when they met it.
+    fn meets_hold(&mut self, ledger: &Ledger) -> Option<Ledger> {
+        let hold = ledger.hold.filter(|_| !self.met)?;
+        self.met = true;
+        Some(Ledger { hold: Some(claim::meet(hold, QUARANTINE, self.now)), ..ledger.clone() })
     }
 
     fn lead_tends(&mut self, read: &Read<'_>, ledger: &Ledger, config: &Config) -> bool {
@@ -178,7 +186,8 @@ impl World {
             return false;
         }
         let read = Read::of(&cache, order, config);
-        let maintained = read.maintain(&then.ledger, config, self.now);
+        let met = self.meets_hold(&then.ledger);
+        let maintained = met.or_else(|| read.maintain(&then.ledger, config, self.now));
         let Some(next) = maintained.or_else(|| read.tend(&then.ledger, config, self.now).ledger) else {
             return false;
         };

@@ -163,14 +163,16 @@ impl World {
         true
     }
 
-    /// The store goes back to its backup, put on hold as the restore procedure says (rule 6).
+    /// The store goes back to its backup, which was put on hold before it was made (rule 6): that hold has had its time long ago,
+    /// and nobody was heard in it.
     pub(in crate::model) fn restore(&mut self, config: &Config) -> bool {
         let Some(backup) = self.backup.take() else {
             return false;
         };
         self.store = backup;
         self.restored = true;
-        let until = self.now + QUARANTINE;
+        self.met = config.breach == Some(Breach::HoldOfBackup);
+        let until = self.now;
         if let Some(ledger) = self.ledger_mut().filter(|_| config.breach != Some(Breach::NoHold)) {
             ledger.hold = Some(Hold { until });
         }

@@ -27,7 +27,7 @@ impl World {
             if *agent == Agent::Running {
                 missed.extend(own.held().filter(|ip| self.lost_node(host, *ip)));
             }
-            if self.on_hold() {
+            if self.on_hold() && self.met {
                 let used = nic.iter().copied().chain(own.held());
                 missed.extend(used.filter(|ip| !self.asserted(host, *ip)));
             }

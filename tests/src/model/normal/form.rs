@@ -197,7 +197,7 @@ impl<'a> Form<'a> {
         let now = self.world.now;
         self.optional(ledger.hold, |form, hold| {
             let which = place(&mut form.holds, hold.until);
-            form.bytes.extend([which, u8::from(now >= hold.until)]);
+            form.bytes.extend([which, u8::from(now >= hold.until), u8::from(form.world.met)]);
         });
         let flags = [ledger.reset, ledger.deleting, ledger.offsets_agree];
         self.bytes.extend(flags.map(u8::from));
