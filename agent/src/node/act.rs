@@ -18,12 +18,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Agent, NodeError};
-use crate::api::error::{Trouble, optional, trouble};
+use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::{guard, list, random};
 use crate::clock::now;
 use crate::controller::ledger::{self, Written};
 use crate::fault;
 use crate::records;
+use crate::telemetry::say;
 
 /// What one look at the claims came to.
 pub(super) enum Did {
@@ -201,9 +202,15 @@ impl Agent {
                     status.available = before.available;
                 };
                 // Whatever came of it is seen at the next look.
-                match ledger::write(&self.client, &object, &pool, &Barred::default(), &next, says).await? {
-                    Written::Done(_) | Written::Overtaken(_) => Outcome::Done,
-                    Written::Refused(_) => Outcome::Asserted,
+                match ledger::write(&self.client, &object, &pool, &Barred::default(), &next, says).await {
+                    Ok(Written::Done(_) | Written::Overtaken(_)) => Outcome::Done,
+                    Ok(Written::Refused(_)) => Outcome::Asserted,
+                    // No other claim waits for a right.
+                    Err(error) if trouble(&error) == Trouble::Forbidden => {
+                        say(&format!("{}: pool {}: {}", self.name, key.pool, words(&error)));
+                        Outcome::Asserted
+                    }
+                    Err(error) => return Err(error.into()),
                 }
             }
             Inheritance::Done => Outcome::Inherited,

@@ -185,15 +185,21 @@ impl Agent {
             None => self.is_led().await?,
         };
         let came = match self.alone.needs.turn(need, leads, Instant::now()) {
-            Turn::Theirs => vec![Came::Theirs],
+            Turn::Theirs => Ok(vec![Came::Theirs]),
             Turn::Ours => match need {
                 Need::Answer { .. } | Need::Room { .. } => {
                     let pools: Vec<&PoolName> = due.iter().filter_map(Need::pool).collect();
-                    self.serve(&pools, &uid).await?
+                    self.serve(&pools, &uid).await
                 }
-                Need::Slot { policy, .. } | Need::Count { policy, .. } => vec![self.roll(policy).await?],
+                Need::Slot { policy, .. } | Need::Count { policy, .. } => {
+                    self.roll(policy).await.map(|came| vec![came])
+                }
             },
         };
+        if came.is_err() {
+            due.iter().for_each(|need| self.alone.needs.failed(need, Instant::now()));
+        }
+        let came = came?;
         if let Need::Count { policy, generation, standing } = need
             && matches!(came[..], [Came::Done | Came::Nothing])
         {
@@ -282,7 +288,7 @@ impl Agent {
     }
 
     async fn serve_one(&mut self, name: &PoolName, uid: &NodeUid) -> Result<Served, NodeError> {
-        let object = match self.read_pools().await? {
+        let object = match self.read_pools(name).await? {
             Some(all) => all.into_iter().find(|pool| pool.name_any() == name.as_str()),
             None => {
                 let pools: Api<NodeIPPool> = Api::all(self.client.clone());
@@ -371,9 +377,11 @@ impl Agent {
         Ok(came)
     }
 
-    /// Reads what other pools and the cluster have, if that is not known, or too old: then these are all pools, as they are now.
-    async fn read_pools(&mut self) -> Result<Option<Vec<NodeIPPool>>, NodeError> {
-        if self.alone.ranges.as_ref().is_some_and(|(_, at)| at.elapsed() < POOLS_READ) {
+    /// Reads what other pools and the cluster have, if that is not known, or too old, or of before there was this pool, which another
+    /// one may overlap that was made with it: then these are all pools, as they are now.
+    async fn read_pools(&mut self, name: &PoolName) -> Result<Option<Vec<NodeIPPool>>, NodeError> {
+        let ranges = self.alone.ranges.as_ref();
+        if ranges.is_some_and(|(known, at)| at.elapsed() < POOLS_READ && known.contains_key(name)) {
             return Ok(None);
         }
         self.alone.services = match networks::services(&self.client).await {

@@ -111,7 +111,10 @@ impl Needs {
     /// One whose time has come; and with it, where nobody but this host serves its pool, what is due of each other such pool:
     /// all of that is answered in one write.
     pub(super) fn due(&self, now: Instant, is_own: impl Fn(&PoolName) -> bool) -> Vec<Need> {
-        let mut due = self.0.iter().filter(|(_, wait)| wait.next <= now).map(|(need, _)| need);
+        let mut due: Vec<(&Need, &Wait)> = self.0.iter().filter(|(_, wait)| wait.next <= now).collect();
+        // Who has waited for longest: none is behind one that fails again and again.
+        due.sort_by_key(|(_, wait)| wait.next);
+        let mut due = due.into_iter().map(|(need, _)| need);
         let mut all: Vec<Need> = due.next().cloned().into_iter().collect();
         if all.iter().filter_map(Need::pool).any(&is_own) {
             for need in due.filter(|need| need.pool().is_some_and(&is_own)) {
@@ -132,6 +135,13 @@ impl Needs {
         let waited = self.0.get(need).map_or(Duration::ZERO, |wait| now.duration_since(wait.since));
         let unserved = matches!(need, Need::Answer { .. }) && waited >= UNSERVED;
         if led && !unserved { Turn::Theirs } else { Turn::Ours }
+    }
+
+    /// It failed: the others that are due have their turn first.
+    pub(super) fn failed(&mut self, need: &Need, now: Instant) {
+        if let Some(wait) = self.0.get_mut(need) {
+            wait.next = now + QUICK;
+        }
     }
 
     /// Takes in what came of it: what still lasts is looked after again later. `many`: how many entries the ledger has, or how many

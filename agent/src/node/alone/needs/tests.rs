@@ -123,3 +123,20 @@ fn whoever_answers_leads() {
     alone.came(&answer(), &Came::Done, 1, now);
     assert!(!alone.are(BTreeSet::new(), true, now), "this host did");
 }
+
+/// One that fails again and again, a pool whose ledger the API won't have, say, is behind the others that are due.
+#[test]
+fn what_fails_is_behind_what_is_due() {
+    let now = Instant::now();
+    let of = |pool: &str| Need::Answer { policy: "one".into(), pool: pool.into(), id: "id".into() };
+    let mut waiting = Needs::default();
+    waiting.are([of("broken"), of("sound"), count()].into(), true, now);
+    assert_eq!(waiting.due(now, nobodys), [of("broken")]);
+    waiting.failed(&of("broken"), now);
+    let later = now + QUICK;
+    assert_eq!(waiting.due(later, nobodys), [of("sound")]);
+    waiting.came(&of("sound"), &Came::Nothing, 0, later);
+    assert_eq!(waiting.due(later, nobodys), [count()]);
+    waiting.came(&count(), &Came::Nothing, 0, later);
+    assert_eq!(waiting.due(later, nobodys), [of("broken")], "it is tried again");
+}
