@@ -30,6 +30,8 @@ pub fn trouble(error: &Error) -> Trouble {
         409 if status.reason == "AlreadyExists" => Trouble::Exists,
         409 => Trouble::Conflict,
         401 | 403 => Trouble::Forbidden,
+        // In etcd's own words, which the API server passes on as its own failure: it won't fit the next time either.
+        500 if status.message.contains("request is too large") => Trouble::Refused,
         429 | 500.. => Trouble::Away,
         _ => Trouble::Refused,
     }
@@ -70,6 +72,16 @@ pub fn optional<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_large_for_etcd_is_refused_and_not_tried_again() {
+        let says = |message: &str| {
+            let status = kube::core::Status::failure(message, "InternalError").with_code(500);
+            trouble(&Error::Api(Box::new(status)))
+        };
+        assert_eq!(says("etcdserver: request is too large"), Trouble::Refused);
+        assert_eq!(says("etcdserver: leader changed"), Trouble::Away);
+    }
 
     #[test]
     fn people_are_told_what_the_server_said() {
