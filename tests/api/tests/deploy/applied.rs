@@ -132,6 +132,27 @@ fn are_kept(said: &str) {
     }
 }
 
+/// A request about the collection names none of them. Another's CRD goes as it would without Berth.
+fn collections_keep_ours_alone(plane: &ControlPlane) {
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let other = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "others.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Cluster", "names": {"kind": "Other", "plural": "others"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    });
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("other.json");
+    std::fs::write(&file, other.to_string()).expect("written");
+    done(plane, &["create", "-f", &file.display().to_string()]);
+    let all = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?fieldSelector=metadata.name%3D";
+    let refused = kubectl(plane, &["delete", "--raw", &format!("{all}nodeippools.nmstate.io")]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("'berth-definitions' denied request: kept: with it would go"), "{said}");
+    done(plane, &["delete", "--raw", &format!("{all}others.example.com")]);
+    done(plane, &["get", "crd", "nodeippools.nmstate.io"]);
+}
+
 /// What there is of Berth's own, besides the namespace, which takes a moment to go.
 fn parts(plane: &ControlPlane) -> Vec<String> {
     let kinds = "clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding,\
@@ -223,6 +244,7 @@ fn deleting_leaves_what_hosts_hold(plane: &ControlPlane) {
     done(plane, &[&["apply"], &EXAMPLES[..]].concat());
     let output = kubectl(plane, &["delete", "-k", "crds/yaml"]);
     are_kept(&String::from_utf8_lossy(&output.stderr));
+    collections_keep_ours_alone(plane);
     let slice = a_slice_in_use(plane);
     let free = ["patch", &slice, "--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#];
     let said = kubectl(plane, &free);
