@@ -1,15 +1,15 @@
 //! Answering over plain HTTP, for what a process tells of itself: health and metrics ([`crate::health`]), the page
 //! ([`crate::page`]). The API has a server of its own ([`crate::embedded::listen`]).
 //!
-//! Bounded: so many connections, each with time-outs. Cost: nothing while nobody asks.
+//! Bounded: so many connections, each with time-outs; who may stay for how long, [`Stay`] says. Cost: nothing while nobody asks.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,8 +21,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::IpFreebind;
 use thiserror::Error;
-use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::Instant;
 
 use crate::api::task::Task;
 use crate::telemetry::warn;
@@ -31,6 +32,9 @@ use crate::telemetry::warn;
 const REQUEST: Duration = Duration::from_secs(30);
 /// Connections that wait to be taken, as many as tokio's own listeners have.
 const BACKLOG: u32 = 1024;
+/// Long enough to be answered, for who asks as soon as it is connected: so long nobody has to go. And short enough that with sixteen
+/// places all who wait in the backlog come by before a kubelet gives up.
+const TURN: Duration = Duration::from_millis(50);
 /// From one connection that can't be taken (no more files, say) to the next attempt.
 const REST: Duration = Duration::from_secs(1);
 
@@ -84,6 +88,16 @@ pub(crate) fn is_local(authority: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
+/// How long a connection may stay, and what becomes of one for which there is no place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stay {
+    /// For one question, and no longer than this, whatever its client reads or sends. Where all places are taken the oldest goes: who
+    /// comes is answered, however many say nothing.
+    Brief(Duration),
+    /// As long as its client likes: a stream goes on for days. Where all places are taken others wait.
+    Long,
+}
+
 /// Answers until dropped.
 pub(crate) struct Server {
     /// With the port that was taken.
@@ -92,8 +106,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// So many connections at once; the others wait.
-    pub(crate) async fn start<A, F, B>(address: SocketAddr, at_once: usize, answer: A) -> io::Result<Self>
+    /// So many connections at once.
+    pub(crate) async fn start<A, F, B>(
+        address: SocketAddr,
+        at_once: usize,
+        stay: Stay,
+        answer: A,
+    ) -> io::Result<Self>
     where
         A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
         F: Future<Output = Response<B>> + Send + 'static,
@@ -107,7 +126,7 @@ impl Server {
             bound => bound?,
         };
         let address = listener.local_addr()?;
-        Ok(Self { address, _task: Task::spawn(accept(listener, at_once, answer)) })
+        Ok(Self { address, _task: Task::spawn(accept(listener, at_once, stay, answer)) })
     }
 }
 
@@ -121,18 +140,20 @@ fn early(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn accept<A, F, B>(listener: TcpListener, at_once: usize, answer: A)
+async fn accept<A, F, B>(listener: TcpListener, at_once: usize, stay: Stay, answer: A)
 where
     A: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
 {
-    let room = Arc::new(Semaphore::new(at_once));
     // Connections end with the server.
-    let mut talks = tokio::task::JoinSet::new();
+    let mut talks = JoinSet::new();
+    let mut brief = VecDeque::new();
     loop {
         while talks.try_join_next().is_some() {}
-        let Ok(place) = room.clone().acquire_owned().await else { return };
+        while matches!(stay, Stay::Long) && talks.len() >= at_once {
+            talks.join_next().await;
+        }
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(_) => {
@@ -140,17 +161,46 @@ where
                 continue;
             }
         };
-        let answer = answer.clone();
-        talks.spawn(async move {
-            let answer = service_fn(|request| {
-                let answer = answer(request);
-                async move { Ok::<_, Infallible>(answer.await) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(REQUEST).max_buf_size(16 << 10);
-            // What goes wrong on a connection is its client's to see.
-            let _ = Box::pin(http.serve_connection(TokioIo::new(stream), answer)).await;
-            drop(place);
-        });
+        let talk = talk(stream, stay, answer.clone());
+        match stay {
+            Stay::Brief(most) => {
+                make_room(&mut brief, at_once).await;
+                let talk = talks.spawn(async move {
+                    let _ = tokio::time::timeout(most, talk).await;
+                });
+                brief.push_back((Instant::now(), talk));
+            }
+            Stay::Long => {
+                talks.spawn(talk);
+            }
+        }
     }
+}
+
+/// For one more: those that are over leave theirs, then the oldest, when it has had its turn.
+async fn make_room(brief: &mut VecDeque<(Instant, AbortHandle)>, at_once: usize) {
+    brief.retain(|(_, talk)| !talk.is_finished());
+    while brief.len() >= at_once
+        && let Some((since, oldest)) = brief.pop_front()
+    {
+        tokio::time::sleep_until(since + TURN).await;
+        oldest.abort();
+    }
+}
+
+async fn talk<A, F, B>(stream: TcpStream, stay: Stay, answer: A)
+where
+    A: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Response<B>>,
+    B: Body<Data = Bytes, Error = Infallible> + 'static,
+{
+    let answer = service_fn(|request| {
+        let answer = answer(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(REQUEST).max_buf_size(16 << 10);
+    http.keep_alive(matches!(stay, Stay::Long));
+    // What goes wrong on a connection is its client's to see.
+    let _ = Box::pin(http.serve_connection(TokioIo::new(stream), answer)).await;
 }

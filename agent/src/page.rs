@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::api::random;
-use crate::http::Server;
+use crate::http::{Server, Stay};
 use gate::{Gate, Refused};
 use seen::{Seen, Sight};
 
@@ -66,7 +66,7 @@ pub(crate) async fn start(address: SocketAddr, client: Client) -> Result<Server,
         let page = page.clone();
         async move { page.answer(&request).await }
     };
-    Server::start(address, AT_ONCE, answer).await.map_err(|source| PageError { address, source })
+    Server::start(address, AT_ONCE, Stay::Long, answer).await.map_err(|source| PageError { address, source })
 }
 
 struct Page {

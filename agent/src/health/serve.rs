@@ -1,11 +1,12 @@
 //! `/healthz`, `/readyz` and `/metrics` over plain HTTP, for kubelets, systemd users and Prometheus.
 //!
 //! Only reading, nothing secret: names of pools and nodes, counts. Loopback unless somebody asks for more. Bounded:
-//! [`AT_ONCE`] connections.
+//! [`AT_ONCE`] connections of [`MOST`] each, and a kubelet is answered however many there are.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -14,11 +15,13 @@ use hyper::{Method, Response, StatusCode};
 use thiserror::Error;
 
 use super::Health;
-use crate::http::Server;
+use crate::http::{Server, Stay};
 use crate::metrics;
 
-/// A Prometheus or two, a kubelet, and a person: others wait.
-const AT_ONCE: usize = 16;
+/// A Prometheus or two, a kubelet, and a person: with more the oldest goes.
+pub(super) const AT_ONCE: usize = 16;
+/// From a connection to the end of its answer: as long as Prometheus waits unless told otherwise, and twice as long as a kubelet does.
+const MOST: Duration = Duration::from_secs(10);
 
 /// Why nobody can be answered.
 #[derive(Debug, Error)]
@@ -36,7 +39,8 @@ pub(crate) async fn start(address: SocketAddr, health: Arc<Health>) -> Result<Se
         let answer = answer(request.method(), request.uri().path(), &health);
         async move { answer }
     };
-    Server::start(address, AT_ONCE, answer).await.map_err(|source| ServeError { address, source })
+    let stay = Stay::Brief(MOST);
+    Server::start(address, AT_ONCE, stay, answer).await.map_err(|source| ServeError { address, source })
 }
 
 fn answer(method: &Method, path: &str, health: &Health) -> Response<Full<Bytes>> {

@@ -1,12 +1,19 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::Response;
+use hyper::body::Bytes;
 
 use super::{HUNG, Health, serve};
-use crate::http::{Address, Server};
+use crate::http::{Address, Server, Stay};
 
 fn ask(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
+    // As long as a kubelet waits.
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     write!(stream, "{request} HTTP/1.1\r\nHost: berth\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -61,6 +68,43 @@ async fn metrics_are_served_and_nothing_else_is() {
     assert!(get(&server, "GET /").await.starts_with("HTTP/1.1 404 "));
     let refused = get(&server, "POST /metrics").await;
     assert!(refused.starts_with("HTTP/1.1 405 ") && refused.contains("allow: GET, HEAD"), "{refused}");
+}
+
+/// Or whoever reaches the port could have the agent killed, by saying nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kubelet_is_answered_however_many_say_nothing() {
+    let server = serve::start(loopback(), Arc::default()).await.unwrap();
+    let silent: Vec<_> =
+        (0..4 * serve::AT_ONCE).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+    assert!(get(&server, "GET /healthz").await.starts_with("HTTP/1.1 200 "));
+    // And one that was there first has gone for it.
+    let first = silent.into_iter().next().unwrap();
+    let ends = tokio::task::spawn_blocking(move || {
+        first.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        (&first).read(&mut [0])
+    });
+    assert!(matches!(ends.await.unwrap(), Ok(0)), "it has a place still");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_for_one_question_and_ends_in_time() {
+    let long = Duration::from_millis(100);
+    // More than the kernel keeps for who doesn't read.
+    let answer = |_| async { Response::new(Full::new(Bytes::from(vec![b'x'; 64 << 20]))) };
+    let server = Server::start(loopback(), 1, Stay::Brief(long), answer).await.unwrap();
+    let address = server.address;
+    let read = tokio::task::spawn_blocking(move || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nHost: berth\r\n\r\n").unwrap();
+        std::thread::sleep(10 * long);
+        let mut answer = Vec::new();
+        // Cut short: by the end, or by a reset.
+        let _ = stream.read_to_end(&mut answer);
+        answer
+    });
+    let read = read.await.unwrap();
+    assert!(read.len() < 64 << 20, "{}", read.len());
+    assert!(String::from_utf8_lossy(&read[..200]).contains("connection: close\r\n"));
 }
 
 #[tokio::test]
