@@ -52,6 +52,7 @@ use crate::api::troubles::Troubles;
 use crate::api::{Watched, random};
 use crate::clock::{now, steady};
 use crate::health::Health;
+use crate::metrics::stages;
 use crate::netlink::Observation;
 use crate::netns::{Identity, Namespace};
 use crate::probe::Probes;
@@ -286,6 +287,7 @@ impl Agent {
 
     /// Works until told to stop.
     pub async fn run(&mut self) -> Result<(), NodeError> {
+        stages::begin();
         if !self.recover().await {
             return Ok(());
         }

@@ -46,6 +46,11 @@ impl Family {
         Self { name, help, bounds: Some(bounds), labels, series: Mutex::new(BTreeMap::new()) }
     }
 
+    /// Shown from now on, as 0 until it is counted: of a series that begins with a number, Prometheus sees no increase.
+    pub(super) fn begin(&self, labels: &[&str]) {
+        self.change(labels, |_| ());
+    }
+
     /// So many more.
     pub(crate) fn add(&self, labels: &[&str], count: usize) {
         if count > 0 {

@@ -5,6 +5,11 @@ use std::time::Instant;
 use super::APPLY_SECONDS;
 use crate::transaction::Event;
 
+/// An agent works here, and has undone nothing yet.
+pub(crate) fn begin() {
+    APPLY_SECONDS.begin(&["revert"]);
+}
+
 /// The clock of one transaction. A plan that is empty is no change, and isn't counted.
 pub(crate) struct Stages {
     stage: Option<&'static str>,

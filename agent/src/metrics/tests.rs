@@ -37,6 +37,19 @@ fn what_has_no_labels_is_shown_from_the_start() {
 }
 
 #[test]
+fn what_has_begun_is_shown_before_it_is_counted() {
+    let family = Family::histogram("seconds", "Seconds.", &[0.1], &["step"]);
+    family.begin(&["revert"]);
+    let text = shown(&family);
+    for line in [r#"seconds_bucket{step="revert",le="0.1"} 0"#, r#"seconds_count{step="revert"} 0"#] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    family.observe(&["revert"], 0.05);
+    family.begin(&["revert"]);
+    assert_eq!(shown(&family).lines().last(), Some(r#"seconds_count{step="revert"} 1"#));
+}
+
+#[test]
 fn buckets_of_a_histogram_add_up() {
     let family = Family::histogram("seconds", "Seconds.", &[0.1, 1.0], &["step"]);
     for seconds in [0.05, 0.1, 0.5, 7.0] {

@@ -99,6 +99,8 @@ fn ready_is_said_when_the_first_pass_is_over() {
     );
     assert_eq!(value(&page, "berth_claim_seconds_count"), 1.0);
     assert!(value(&page, "berth_apply_seconds_count{step=\"apply\"}") >= 1.0);
+    // From the start, or Prometheus would not see the first as one more.
+    assert_eq!(value(&page, "berth_apply_seconds_count{step=\"revert\"}"), 0.0);
     assert_eq!(value(&page, "berth_pool_capacity{pool=\"traffic-1\"}"), 254.0);
     assert!(page.contains("kubernetes_nmstate_network_interfaces{type=\"veth\",node=\"node01\"}"), "{page}");
     // Something else takes it away, and it comes back.

@@ -13,8 +13,11 @@ use crate::rendered::{root, text_of};
 const SHOWN: [(&str, &str); 25] = [
     (r#"up{job="berth-system/berth-agent", node="node01"}"#, "1x30"),
     (r#"up{job="berth-system/berth-agent", node="node02"}"#, "0x30"),
-    (r#"kubernetes_nmstate_policies_status{status="Degraded"}"#, "1x30"),
-    (r#"kubernetes_nmstate_enactments_status{node="node01", status="Failing"}"#, "1x30"),
+    (r#"kubernetes_nmstate_policies_status{namespace="berth-system", status="Degraded"}"#, "1x30"),
+    (
+        r#"kubernetes_nmstate_enactments_status{namespace="berth-system", node="node01", status="Failing"}"#,
+        "1x30",
+    ),
     (r#"berth_pool_allocated{pool="traffic-1"}"#, "3x30"),
     (r#"berth_pool_available{pool="traffic-1"}"#, "5x30"),
     (r#"berth_pool_capacity{pool="traffic-1"}"#, "8x30"),
@@ -34,8 +37,14 @@ const SHOWN: [(&str, &str); 25] = [
     ("berth_claim_conflicts_total", "0+1x30"),
     ("berth_gc_freed_total", "0+1x30"),
     ("berth_events_dropped_total", "0+1x30"),
-    (r#"kubernetes_nmstate_network_interfaces{type="ethernet", node="node01"}"#, "3x30"),
-    (r#"kubernetes_nmstate_routes{node="node01", ip_stack="ipv4", type="static"}"#, "2x30"),
+    (
+        r#"kubernetes_nmstate_network_interfaces{namespace="berth-system", type="ethernet", node="node01"}"#,
+        "3x30",
+    ),
+    (
+        r#"kubernetes_nmstate_routes{namespace="berth-system", node="node01", ip_stack="ipv4", type="static"}"#,
+        "2x30",
+    ),
 ];
 
 /// Files for promtool, gone with the value: a rule file, and tests of it.

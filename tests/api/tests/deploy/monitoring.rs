@@ -87,6 +87,21 @@ fn every_metric_is_looked_at() {
     assert!(unseen.is_empty(), "nobody looks at {unseen:?}");
 }
 
+/// kubernetes-nmstate shows metrics of these names too, of its own nodes, as long as both are there.
+#[test]
+fn metrics_that_others_have_too_are_asked_of_berth() {
+    let mut wrong = Vec::new();
+    for expression in alerts().iter().map(expression).chain(expressions()) {
+        let mut asked = expression.split("kubernetes_nmstate_").skip(1);
+        let ours =
+            |rest: &str| rest.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '_').to_owned();
+        if !asked.all(|rest| ours(rest).starts_with("{namespace=\"berth-system\"")) {
+            wrong.push(expression);
+        }
+    }
+    assert!(wrong.is_empty(), "these may be another's:\n{}", wrong.join("\n"));
+}
+
 /// The job that `up` is asked of is what the operator calls a PodMonitor's: namespace and name.
 #[test]
 fn the_agents_job_is_their_monitors_name() {
