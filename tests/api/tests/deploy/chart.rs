@@ -1,6 +1,6 @@
 //! The chart gives what the base gives, and its values change what they say.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::rendered::{differences, helmed, kustomized, the};
 
@@ -31,12 +31,16 @@ fn with_a_component_it_is_the_overlay_of_that_name() {
 fn values_change_what_they_say() {
     let set = [
         "--set=image=registry.example/berth:1",
+        "--set=imagePullSecrets[0].name=registry",
         "--set=logFormat=json",
         "--set=boot.enabled=true",
         "--set=agent.resources.limits.memory=1Gi",
         "--set=agent.tolerations[0].key=only",
+        "--set=agent.nodeSelector.rack=one",
+        "--set=agent.env[0].name=BERTH_SAID,agent.env[0].value=agent",
         "--set=controller.replicas=3",
         "--set=controller.resources.requests.cpu=1",
+        "--set=controller.env[0].name=BERTH_SAID,controller.env[0].value=controller",
     ];
     let (base, helmed) = (kustomized("deploy/base"), helmed(&set));
     let mut changed = differences(&base, &helmed);
@@ -48,10 +52,25 @@ fn values_change_what_they_say() {
     let (agent, controller) =
         (the(&helmed, "DaemonSet", "berth-agent"), the(&helmed, "Deployment", "berth-controller"));
     assert_eq!(controller["spec"]["replicas"], 3);
-    for (object, resources) in
-        [(agent, json!({"limits": {"memory": "1Gi"}})), (controller, json!({"requests": {"cpu": 1}}))]
-    {
-        let container = &object["spec"]["template"]["spec"]["containers"][0];
+    for (object, before, said, resources) in [
+        (agent, the(&base, "DaemonSet", "berth-agent"), "agent", json!({"limits": {"memory": "1Gi"}})),
+        (
+            controller,
+            the(&base, "Deployment", "berth-controller"),
+            "controller",
+            json!({"requests": {"cpu": 1}}),
+        ),
+    ] {
+        let [pod, before] = [object, before].map(|one| &one["spec"]["template"]["spec"]);
+        assert_eq!(pod["imagePullSecrets"], json!([{"name": "registry"}]));
+        let container = &pod["containers"][0];
+        let env = |of: &Value| of["env"].as_array().cloned().unwrap_or_default();
+        let mut names: Vec<Value> =
+            env(&before["containers"][0]).into_iter().map(|one| one["name"].clone()).collect();
+        names.push("BERTH_SAID".into());
+        // Appended, and nothing that was there is gone.
+        assert_eq!(env(container).iter().map(|one| one["name"].clone()).collect::<Vec<_>>(), names);
+        assert_eq!(env(container).last(), Some(&json!({"name": "BERTH_SAID", "value": said})));
         assert_eq!(container["image"], "registry.example/berth:1");
         assert_eq!(container["resources"], resources);
         let format = json!({"name": "BERTH_LOG_FORMAT", "value": "json"});
@@ -59,5 +78,12 @@ fn values_change_what_they_say() {
     }
     let pod = &agent["spec"]["template"]["spec"];
     assert_eq!(pod["tolerations"], json!([{"key": "only"}]));
+    assert_eq!(pod["nodeSelector"], json!({"kubernetes.io/os": "linux", "rack": "one"}));
     assert_eq!(pod["initContainers"][0]["image"], "registry.example/berth:1");
+}
+
+#[test]
+fn none_is_a_number_of_controllers() {
+    let helmed = helmed(&["--set=controller.replicas=0"]);
+    assert_eq!(the(&helmed, "Deployment", "berth-controller")["spec"]["replicas"], 0);
 }

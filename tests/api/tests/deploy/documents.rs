@@ -7,7 +7,7 @@ use std::path::Path;
 use crds::names::pool;
 
 use crate::monitoring::{alerts, alerts_of, metrics};
-use crate::rendered::{Objects, helmed, kustomized, root, the};
+use crate::rendered::{Objects, differences, helmed, kustomized, root, the};
 
 fn document(name: &str) -> String {
     fs::read_to_string(root().join("docs").join(name)).unwrap_or_else(|wrong| panic!("docs/{name}: {wrong}"))
@@ -48,11 +48,17 @@ fn each_alert_has_a_heading_and_each_heading_an_alert() {
     assert!(others.is_empty(), "there is no alert for {others:?}");
 }
 
-/// The kustomization that docs/install.md has for this, with the folder of `deploy` that it names.
-fn kustomization_with(word: &str) -> Objects {
-    let text = document("install.md");
-    let blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```"));
-    let block = blocks.map(|(block, _)| block).find(|block| block.contains(word)).expect("a block");
+/// The first block of YAML in this document that has the word.
+fn block(name: &str, word: &str) -> String {
+    let text = document(name);
+    let mut blocks = text.split("```yaml\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    let block = blocks.find(|(block, _)| block.contains(word));
+    block.unwrap_or_else(|| panic!("docs/{name} has no block with {word}")).0.to_owned()
+}
+
+/// The kustomization that this document has for it, with the folder of `deploy` that it names.
+fn kustomization_with(name: &str, word: &str) -> Objects {
+    let block = block(name, word);
     let folder =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("documented-{}", word.replace(": ", "-")));
     fs::create_dir_all(&folder).expect("a folder");
@@ -69,7 +75,7 @@ fn links_of_alerts_lead_to_where_the_administrator_says() {
     let address = "https://docs.example/berth/operations.md";
     let set = format!("--set=prometheus.runbooks={address}");
     let helmed = helmed(&["--set=prometheus.enabled=true", &set]);
-    for objects in [kustomization_with("runbook_url"), helmed] {
+    for objects in [kustomization_with("install.md", "runbook_url"), helmed] {
         let wanted = |name: &str| format!("{address}#{}", name.to_lowercase());
         let found: Vec<(String, String)> = alerts_of(&objects)
             .iter()
@@ -86,7 +92,7 @@ fn links_of_alerts_lead_to_where_the_administrator_says() {
 #[test]
 fn monitors_have_the_label_that_the_administrator_says() {
     let helmed = helmed(&["--set=prometheus.enabled=true", "--set=prometheus.labels.release=monitoring"]);
-    for objects in [kustomization_with("release: monitoring"), helmed] {
+    for objects in [kustomization_with("install.md", "release: monitoring"), helmed] {
         for (kind, name) in [
             ("ServiceMonitor", "berth-controller"),
             ("PodMonitor", "berth-agent"),
@@ -100,6 +106,33 @@ fn monitors_have_the_label_that_the_administrator_says() {
         }
         let agent = &the(&objects, "DaemonSet", "berth-agent")["spec"];
         assert_eq!(*agent, the(&kustomized("deploy/overlays/monitored"), "DaemonSet", "berth-agent")["spec"]);
+    }
+}
+
+/// What both workloads of the base are told, by both ways of the documents: a setting, and how to get the image.
+#[test]
+fn settings_and_pull_secrets_come_to_both_workloads() {
+    let values = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documented-values.yaml");
+    fs::write(&values, block("operations.md", "# values.yaml")).expect("written");
+    let values = format!("--values={}", values.display());
+    let settings = kustomization_with("operations.md", "BERTH_EXCLUDE_CIDRS");
+    let secrets = kustomization_with("install.md", "imagePullSecrets");
+    let base = kustomized("deploy/base");
+    for (kustomized, set) in
+        [(&settings, values.as_str()), (&secrets, "--set=imagePullSecrets[0].name=registry")]
+    {
+        assert_eq!(differences(kustomized, &helmed(&[set])), Vec::<String>::new());
+        let mut changed = differences(&base, kustomized);
+        changed.sort();
+        assert_eq!(
+            changed,
+            ["~ DaemonSet berth-system/berth-agent", "~ Deployment berth-system/berth-controller"]
+        );
+    }
+    for (kind, name) in [("DaemonSet", "berth-agent"), ("Deployment", "berth-controller")] {
+        let env = &the(&settings, kind, name)["spec"]["template"]["spec"]["containers"][0]["env"];
+        let last = env.as_array().and_then(|all| all.last()).expect("env");
+        assert_eq!(last["name"], "BERTH_EXCLUDE_CIDRS", "{kind}");
     }
 }
 
