@@ -95,6 +95,13 @@ image: setup ## Write the container image target/berth-image.tar, without a daem
 	RUSTFLAGS="$(IMAGE_FLAGS)" $(CARGO) build --release $(LOCKED) --target $(IMAGE_TARGET) -p agent
 	IMAGE_TARGET=$(IMAGE_TARGET) deploy/image.sh target/$(IMAGE_TARGET)/release/berth $(IMAGE) target/berth-image.tar
 
+# Where the chart's archive is put.
+CHARTS ?= target
+
+.PHONY: chart
+chart: ## Write the Helm chart as an archive, target/berth-VERSION.tgz, with files in place of the folder's links; CHARTS=folder
+	@helm=$$(tests/helm/build.sh) && "$$helm" package deploy/chart --destination $(CHARTS)
+
 .PHONY: test-image
 test-image: setup ## Build the image twice, in two places, and compare the digests; many minutes
 	tests/reproducible.sh

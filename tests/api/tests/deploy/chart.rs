@@ -1,8 +1,12 @@
 //! The chart gives what the base gives, and its values change what they say.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use serde_json::{Value, json};
 
-use crate::rendered::{differences, helmed, kustomized, the};
+use crate::rendered::{differences, helmed, helmed_from, kustomized, root, text_of, the};
 
 #[test]
 fn a_chart_without_values_is_the_base() {
@@ -86,4 +90,36 @@ fn values_change_what_they_say() {
 fn none_is_a_number_of_controllers() {
     let helmed = helmed(&["--set=controller.replicas=0"]);
     assert_eq!(the(&helmed, "Deployment", "berth-controller")["spec"]["replicas"], 0);
+}
+
+fn links(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries
+        .flat_map(|path| match path {
+            path if path.is_symlink() => vec![path],
+            path if path.is_dir() => links(&path),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// For who drops links (Flux), or never has the files that they lead to.
+#[test]
+fn the_packaged_chart_has_no_links_and_gives_the_same() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("packaged");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    let mut make = Command::new("make");
+    make.args(["-s", "chart"]).arg(format!("CHARTS={}", folder.display())).current_dir(root());
+    // What the tests were started with is not for this one.
+    text_of(make.env_remove("MAKEFLAGS"));
+    let archive = folder.join(concat!("berth-", env!("CARGO_PKG_VERSION"), ".tgz"));
+    text_of(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(&folder));
+    let chart = folder.join("berth");
+    assert_eq!(links(&chart), Vec::<PathBuf>::new());
+    assert!(!links(&root().join("deploy/chart")).is_empty(), "the folder has some");
+    let all = ["--set=boot.enabled=true,page.enabled=true,prometheus.enabled=true"];
+    for set in [&[][..], &all] {
+        assert_eq!(differences(&helmed(set), &helmed_from(&chart, set)), Vec::<String>::new(), "{set:?}");
+    }
 }

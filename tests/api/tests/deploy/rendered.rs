@@ -1,7 +1,7 @@
 //! What kustomize and Helm make of `deploy`, as objects. kubectl's own kustomize, with its bounds on where it reads.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -46,13 +46,19 @@ pub(crate) fn kustomized(folder: &str) -> Objects {
     objects(&text_of(Command::new(&PROGRAMS.kubectl).arg("kustomize").arg(root().join(folder))))
 }
 
-/// `helm template` with these arguments, and with the CRDs that it would install.
+/// `helm template` of the chart with these arguments, and with the CRDs that it would install.
 #[track_caller]
 pub(crate) fn helmed(arguments: &[&str]) -> Objects {
+    helmed_from(&root().join("deploy/chart"), arguments)
+}
+
+/// The same of a chart that is elsewhere.
+#[track_caller]
+pub(crate) fn helmed_from(chart: &Path, arguments: &[&str]) -> Objects {
     static HELM: LazyLock<String> =
         LazyLock::new(|| text_of(&mut Command::new(root().join("tests/helm/build.sh"))).trim().to_owned());
     let mut helm = Command::new(HELM.as_str());
-    helm.args(["template", "berth", "--include-crds"]).arg(root().join("deploy/chart")).args(arguments);
+    helm.args(["template", "berth", "--include-crds"]).arg(chart).args(arguments);
     objects(&text_of(&mut helm))
 }
 
