@@ -45,7 +45,7 @@ pub enum RecordError {
     TooLarge { path: String, number: u64 },
     #[error("{path}: {time} is before 1970")]
     TooEarly { path: String, time: Timestamp },
-    #[error("{path}: {seconds} s after 1970 is past the year 9999")]
+    #[error("{path}: {seconds} s after 1970 is past the year 2999")]
     TooLate { path: String, seconds: Time },
     #[error("{path}: has no meaning {here}")]
     Stray { path: String, here: &'static str },
@@ -135,6 +135,9 @@ fn write_number(path: &str, number: u64) -> Result<i64, RecordError> {
     i64::try_from(number).map_err(|_| RecordError::TooLarge { path: path.to_owned(), number })
 }
 
+/// The last second that the API's schemas take: the end of 2999.
+const LAST: Time = 32_503_679_999;
+
 /// Whole seconds, a fraction rounded up: nothing ends before its time.
 fn read_time(path: &str, time: &meta::Time) -> Result<Time, RecordError> {
     let early = |_| RecordError::TooEarly { path: path.to_owned(), time: time.0 };
@@ -143,7 +146,8 @@ fn read_time(path: &str, time: &meta::Time) -> Result<Time, RecordError> {
 }
 
 fn write_time(path: &str, seconds: Time) -> Result<meta::Time, RecordError> {
-    let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    let written = i64::try_from(seconds).ok().filter(|_| seconds <= LAST);
+    let time = written.and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map(meta::Time).ok_or_else(|| RecordError::TooLate { path: path.to_owned(), seconds })
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }
 
-/// Schema of an integer or a string, such as `5` or `50%`.
+/// Schema of an integer or a string, such as `5` or `50%`. The bounds are those of Kubernetes' type, which is read by all.
 pub(crate) fn int_or_string(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"x-kubernetes-int-or-string": true})
+    json_schema!({"x-kubernetes-int-or-string": true, "minimum": i32::MIN, "maximum": i32::MAX})
 }

@@ -19,9 +19,15 @@ pub use unknown::unknown_fields;
 /// Formats that Kubernetes knows. Others, such as schemars' `uint8`, only make it warn.
 const FORMATS: [&str; 5] = ["int32", "int64", "float", "double", "date-time"];
 
+/// Times as `metav1.Time` writes them, and so Berth and kubernetes-nmstate: whole seconds, UTC, from 1970 to 2999. By `date-time`
+/// alone the API server takes offsets and years that Rust's types have no place for, and one such object would make every list
+/// that it is in unreadable; or a time that is written otherwise than it was read.
+pub(crate) const TIME: &str = "^(19[7-9]|2[0-9]{2})[0-9]-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9]Z$";
+
 /// Takes out of a derived schema what a person wouldn't have written: `nullable` (absent and null would be
 /// two things; of an enum, too), defaults (those of serde are not those of the API: [`crate::definition`] has the few that the
-/// API server shall fill in), titles, unknown formats, and line breaks in descriptions.
+/// API server shall fill in), titles, unknown formats, and line breaks in descriptions. Puts in what formats leave open: [`TIME`],
+/// and bounds of 32-bit numbers, since not every API server holds numbers to their format.
 pub(crate) fn tidy(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     for noise in ["nullable", "default", "title"] {
@@ -35,6 +41,14 @@ pub(crate) fn tidy(schema: &mut Value) {
     }
     if let Some(Value::String(text)) = map.get_mut("description") {
         *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    match map.get("format").and_then(Value::as_str) {
+        Some("date-time") => drop(map.insert("pattern".to_owned(), TIME.into())),
+        Some("int32") => {
+            map.entry("minimum").or_insert(i32::MIN.into());
+            map.entry("maximum").or_insert(i32::MAX.into());
+        }
+        _ => {}
     }
     for limit in ["minimum", "maximum"] {
         if let Some(number) = map.get_mut(limit) {

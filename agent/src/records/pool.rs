@@ -23,7 +23,7 @@ use super::{
 
 /// The end of a hold that an annotation asks for and that nobody has begun: the first day of the last year that a time
 /// can be written of. The controller's first write gives it a real end (`status.hold`), before it asserts anything.
-pub const ENDLESS: Time = 253_370_764_800;
+pub const ENDLESS: Time = 32_472_144_000;
 
 /// The largest count that is written: what every JSON reader keeps exact.
 const LARGEST_COUNT: u128 = (1 << 53) - 1;

@@ -6,10 +6,11 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::civil::Date;
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
+use super::TIME;
 use super::place::{join, predecessor};
 use crate::validate::{Reason, Violation};
 
@@ -38,15 +39,15 @@ fn node(schema: &Value, new: &Value, old: Option<&Value>, path: &str, found: &mu
     }
     match new {
         Value::String(text) => {
-            if let Some((reason, message)) = wrong_text(schema, text) {
+            for (reason, message) in wrong_text(schema, text).into_iter().chain(wrong_time(schema, text)) {
                 report(reason, message);
             }
         }
         Value::Number(_) => {
-            if let Some((reason, message)) = wrong_number(schema, new) {
+            for (reason, message) in wrong_number(schema, new) {
                 report(reason, message);
-                found.extend((reason == Reason::TypeInvalid).then(|| unchecked(path)).flatten());
             }
+            found.extend(unchecked(schema, new, path));
         }
         Value::Object(object) => check_object(schema, object, old, path, found),
         Value::Array(list) => check_list(schema, list, old, path, found),
@@ -119,23 +120,52 @@ fn wrong_text(schema: &Value, text: &str) -> Option<(Reason, String)> {
     if let Some(min) = limit(schema, "minLength").filter(|min| length < *min) {
         return Some((Reason::Invalid, format!("has {length} characters, at least {min} are needed")));
     }
-    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
-        && !fits(pattern, text)
-    {
-        return Some((Reason::Invalid, format!("{text:?} does not match {pattern}")));
-    }
-    let is_time = schema.get("format").and_then(Value::as_str) == Some("date-time");
-    if is_time && text.parse::<Timestamp>().is_err() {
-        return Some((Reason::TypeInvalid, format!("{text:?} is not a time such as 2006-01-02T15:04:05Z")));
-    }
-    None
+    let pattern = schema.get("pattern").and_then(Value::as_str).filter(|pattern| !fits(pattern, text))?;
+    let message = match pattern {
+        TIME => format!("{text:?} is no time of whole seconds in UTC, from 1970 to 2999: {AS_TIMES_ARE}"),
+        pattern => format!("{text:?} does not match {pattern}"),
+    };
+    Some((Reason::Invalid, message))
 }
 
-/// The API server says it twice of a number that no integer holds: once more of the object that it is in.
-fn unchecked(path: &str) -> Option<Violation> {
-    let (path, name) = path.rsplit_once('.')?;
-    let message = format!("Checked value must be of type integer with format int64 in {name}");
-    Some(Violation { path: path.to_owned(), message, reason: Reason::Invalid })
+const AS_TIMES_ARE: &str = "such as 2006-01-02T15:04:05Z";
+
+/// What the API server says of `date-time`, beside a pattern: that there is such a day and such a time of day.
+fn wrong_time(schema: &Value, text: &str) -> Option<(Reason, String)> {
+    const CLOCK: &str = r"^([01][0-9]|2[0-3])(:[0-5][0-9]){2}(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})$";
+    let text_is_time = || {
+        let lower = text.to_lowercase();
+        let (day, rest) = lower.split_once('t')?;
+        let clock = rest.split('t').next()?;
+        let is_day = fits("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", day) && day.parse::<Date>().is_ok();
+        (is_day && fits(CLOCK, clock)).then_some(())
+    };
+    let is_time = schema.get("format").and_then(Value::as_str) == Some("date-time");
+    (is_time && text_is_time().is_none())
+        .then(|| (Reason::TypeInvalid, format!("{text:?} is not a time {AS_TIMES_ARE}")))
+}
+
+/// The API server says it twice of a number that its type has no place for: once more of the status, or of the
+/// object as a whole.
+fn unchecked(schema: &Value, number: &Value, path: &str) -> Option<Violation> {
+    let text = |keyword| schema.get(keyword).and_then(Value::as_str);
+    let format = text("format");
+    let fits = match format {
+        Some("int32") => number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+        _ => number.as_i64().is_some(),
+    };
+    if fits || text("type") != Some("integer") {
+        return None;
+    }
+    let (part, name) = match path.split_once('.')? {
+        ("status", name) => ("status", name),
+        ("spec", _) => ("", path),
+        _ => return None,
+    };
+    let format =
+        format.map_or_else(|| "(default format)".to_owned(), |format| format!("with format {format}"));
+    let message = format!("Checked value must be of type integer {format} in {name}");
+    Some(Violation { path: part.to_owned(), message, reason: Reason::Invalid })
 }
 
 /// Whether a text fits a pattern. Patterns are the schemas', a few dozen in all: each is compiled once, which takes longer
@@ -156,23 +186,27 @@ fn fits(pattern: &str, text: &str) -> bool {
     regex.is_some_and(|regex| regex.is_match(text))
 }
 
-fn wrong_number(schema: &Value, number: &Value) -> Option<(Reason, String)> {
+fn wrong_number(schema: &Value, number: &Value) -> Vec<(Reason, String)> {
+    let mut wrong = Vec::new();
     // Typed readers, the API server's among them, have no place for more: to it that is no integer at all.
-    if schema.get("format").and_then(Value::as_str) == Some("int64") && number.as_i64().is_none() {
-        return Some((Reason::TypeInvalid, format!("{number} is more than {}", i64::MAX)));
+    let is_integer = schema.get("type").and_then(Value::as_str) == Some("integer");
+    if (is_integer || is_int_or_string(schema)) && number.as_i64().is_none() {
+        wrong.push((Reason::TypeInvalid, format!("{number} is more than {}", i64::MAX)));
     }
-    let value = number.as_f64()?;
+    let Some(value) = number.as_f64() else { return wrong };
     let bound = |key| schema.get(key).and_then(Value::as_f64);
     if let Some(min) = bound("minimum").filter(|min| value < *min) {
-        return Some((Reason::Invalid, format!("{number} is less than {min}")));
+        wrong.push((Reason::Invalid, format!("{number} is less than {min}")));
     }
-    let max = bound("maximum").filter(|max| value > *max)?;
-    Some((Reason::Invalid, format!("{number} is more than {max}")))
+    if let Some(max) = bound("maximum").filter(|max| value > *max) {
+        wrong.push((Reason::Invalid, format!("{number} is more than {max}")));
+    }
+    wrong
 }
 
 /// The type that the schema wants, where the value has another.
 fn wrong_type(schema: &Value, value: &Value) -> Option<String> {
-    if schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true)) {
+    if is_int_or_string(schema) {
         let fits = value.is_string() || value.is_i64() || value.is_u64();
         return (!fits).then(|| "integer or string".to_owned());
     }
@@ -183,6 +217,10 @@ fn wrong_type(schema: &Value, value: &Value) -> Option<String> {
         other => type_name(value) == other,
     };
     (!fits).then(|| wanted.to_owned())
+}
+
+fn is_int_or_string(schema: &Value) -> bool {
+    schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true))
 }
 
 fn type_name(value: &Value) -> &'static str {

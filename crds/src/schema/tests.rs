@@ -67,6 +67,49 @@ fn every_pattern_can_be_read() {
     }
 }
 
+/// Lists are read whole, so one object that the API takes and a type can't read would stop everybody: a number is bounded as
+/// its type is, a time is one that every reader reads.
+#[test]
+fn what_the_schema_takes_has_a_place_in_the_types() {
+    let (mut numbers, mut times) = (0, 0);
+    for kind in Kind::ALL {
+        walk(&kind.definition().schema, kind.name(), &mut |path, node| {
+            let text = |keyword: &str| node.get(keyword).and_then(Value::as_str);
+            let bounds = ["minimum", "maximum"].map(|bound| node.get(bound).and_then(Value::as_i64));
+            if text("type") == Some("integer") || node.contains_key("x-kubernetes-int-or-string") {
+                numbers += 1;
+                match (text("format"), bounds) {
+                    // i64; what is beyond is no integer to any API server.
+                    (Some("int64"), _) => {}
+                    (Some("int32"), [Some(min), Some(max)]) => {
+                        assert!(
+                            i32::try_from(min).is_ok() && i32::try_from(max).is_ok(),
+                            "{path}: {min} to {max}"
+                        );
+                    }
+                    (None, [Some(min), Some(max)]) => {
+                        let fits = match path.rsplit('.').next() {
+                            Some("maxUnavailable") => {
+                                i32::try_from(min).is_ok() && i32::try_from(max).is_ok()
+                            }
+                            Some("staticBand") => u32::try_from(min).is_ok() && u32::try_from(max).is_ok(),
+                            _ => u8::try_from(min).is_ok() && u8::try_from(max).is_ok(),
+                        };
+                        assert!(fits, "{path}: {min} to {max}");
+                    }
+                    (format, bounds) => panic!("{path}: {format:?} within {bounds:?}"),
+                }
+            }
+            assert_ne!(text("type"), Some("number"), "{path}");
+            if text("format") == Some("date-time") {
+                times += 1;
+                assert_eq!(text("pattern"), Some(TIME), "{path}");
+            }
+        });
+    }
+    assert!(numbers > 20 && times > 15, "{numbers} numbers, {times} times");
+}
+
 #[test]
 fn every_field_says_what_it_is_for_where_it_is_not_plain() {
     for (kind, at) in

@@ -8,8 +8,7 @@ use proptest::collection::{btree_map, btree_set};
 use proptest::option;
 use proptest::prelude::*;
 
-/// The last second that can be written.
-const LAST: Time = 253_402_207_200;
+use crate::records::LAST;
 
 fn word<T: for<'a> From<&'a str> + std::fmt::Debug>(pattern: &'static str) -> impl Strategy<Value = T> {
     pattern.prop_map(|text: String| T::from(&text))

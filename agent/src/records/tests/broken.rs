@@ -103,7 +103,7 @@ fn what_has_no_place_is_not_written() {
     let long = Entry { since: u64::MAX, ..held.clone() };
     assert_eq!(
         write("10.0.0.3", long),
-        "status.allocations.10.0.0.3.since: 18446744073709551615 s after 1970 is past the year 9999"
+        "status.allocations.10.0.0.3.since: 18446744073709551615 s after 1970 is past the year 2999"
     );
     let high = Entry { sequence: u64::MAX, ..held.clone() };
     assert_eq!(

@@ -4,7 +4,7 @@ use api_tests::server::paths::{POLICIES, policy};
 use serde_json::{Value, json};
 
 use super::{change, passes, refused, with};
-use crate::row::{Act, Row};
+use crate::row::{Act, By, Row};
 
 /// A policy of its first generation, with these slots and counts.
 fn rolling(slots: &Value, counts: &Value) -> Value {
@@ -71,6 +71,12 @@ pub(super) fn rows() -> Vec<Row> {
             put("unavailableNodeCount", json!(7)),
             "status.unavailableNodeCount must be 1, the number of status.unavailableNodes",
         ),
+        refused(
+            "counts slots at a time that nobody can read",
+            put("lastUnavailableNodeCountUpdate", json!("2026-01-01T00:00:00+99:99")),
+            "status.lastUnavailableNodeCountUpdate",
+        )
+        .by(By::Schema),
         refused(
             "says what a policy comes to",
             put("conditions", json!([])),
