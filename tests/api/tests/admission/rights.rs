@@ -63,6 +63,43 @@ async fn refused(who: &Asker, method: Method, path: &str, content: &str, body: &
     assert!(message.ends_with(told), "{method} {path}: {message}");
 }
 
+/// A real API server keeps who wrote what and when as whoever writes says it, in everything that others list; one year that their
+/// types have no place for, and they list nothing any more. (Beside a status it keeps its own, and the embedded API none at all.)
+#[test]
+fn nothing_is_written_that_was_written_after_the_last_year() {
+    let ground = Ground::real();
+    let uid = &ground.uids.node01;
+    let wrote = |time: &str| {
+        let fields = json!({"f:metadata": {"f:labels": {"f:x": {}}}});
+        let entry = json!({"manager": "x", "operation": "Update", "apiVersion": "nmstate.io/v1", "time": time,
+            "fieldsType": "FieldsV1", "fieldsV1": fields});
+        json!([{"op": "add", "path": "/metadata/managedFields", "value": [entry]}])
+    };
+    let mut own = slice("10.0.1.0");
+    own["spec"]["node"] = HOST.into();
+    own["spec"]["nodeUID"] = uid.as_str().into();
+    let mut ours = enactment(&format!("{HOST}.written"));
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": HOST, "uid": uid});
+    let labels = json!({"nmstate.io/node": HOST, "nmstate.io/policy": "written"});
+    (ours["metadata"]["ownerReferences"], ours["metadata"]["labels"]) = (json!([owner]), labels);
+    RUNTIME.block_on(async {
+        for (kind, object) in [(SLICES, own), (ENACTMENTS, ours)] {
+            let made = ground.admin.post(kind, &object).await.created();
+            let path = at(kind, made["metadata"]["name"].as_str().expect("a name"));
+            let write = async |time| ground.agent.ask(Method::PATCH, &path, JSON_PATCH, &wrote(time)).await;
+            let refused = write("9999-12-31T23:59:59Z").await.refused(403, "Forbidden");
+            let message = refused["message"].as_str().unwrap_or_default();
+            assert!(
+                message.ends_with("host node01 may not say that something is written after 2999"),
+                "{message}"
+            );
+            let kept = write("2999-12-31T23:59:59Z").await.ok();
+            assert_eq!(kept["metadata"]["managedFields"][0]["time"], "2999-12-31T23:59:59Z", "{kept}");
+            ground.admin.delete(&path).await.ok();
+        }
+    });
+}
+
 type Attempt = (Method, String, &'static str, Value);
 
 /// Of a pool that no other test has.
