@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crds::Kind;
+use crds::names::annotation::{LEDGER_ENCODING, RESET_POOL, SCHEMA_VERSION, SCHEMA_VERSION_CURRENT};
 use crds::names::{finalizer, label};
+use policy::pool::MADE_WITH;
 use serde_json::Value;
 
 use super::{Asked, Seen, Verb, Write, claims, ledger, slots};
@@ -172,7 +174,30 @@ impl Host<'_> {
                 label::POLICY
             ));
         }
-        write.old.map_or(Ok(()), |old| claims::may_write(old, new))
+        write.old.map_or(Ok(()), |old| claims::may_write(old, new))?;
+        self.keeps(write, "enactment", Some(finalizer::ADDRESSES))?;
+        // Where people ask for one, it stops the pool until it is done.
+        let asks = |object: &Value| object["metadata"]["annotations"].get(RESET_POOL).cloned();
+        match asks(new) {
+            Some(pool) if write.old.and_then(asks).as_ref() != Some(&pool) => {
+                Err(format!("host {name} may not ask for a reset, by {RESET_POOL}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What keeps an object from going, as far as that is new: but for `own`, which Berth takes off again, it is others' to say.
+    fn keeps(self, write: Write<'_>, what: &str, own: Option<&str>) -> Result<(), String> {
+        let listed = |object: Option<&Value>| -> Vec<Value> {
+            object.and_then(|object| object["metadata"]["finalizers"].as_array().cloned()).unwrap_or_default()
+        };
+        let before = listed(write.old);
+        let foreign =
+            listed(write.new).into_iter().find(|name| !before.contains(name) && name.as_str() != own);
+        foreign.as_ref().and_then(Value::as_str).map_or(Ok(()), |foreign| {
+            let only = own.map(|own| format!(": only {own}")).unwrap_or_default();
+            Err(format!("host {} may not put the finalizer {foreign} on its {what}{only}", self.name))
+        })
     }
 
     /// A Node re-created under its name takes the finalizer off what the former one left, and nothing else (rule 7 of the
@@ -211,7 +236,9 @@ impl Host<'_> {
         }
         // The state of a namesake that is gone may be taken over: it tells what this very host shows (rule 7). What it
         // is to be is this Node's.
-        write.new.map_or(Ok(()), |new| owned(new, name, uid))
+        write.new.map_or(Ok(()), |new| owned(new, name, uid))?;
+        // One would keep it from going with its Node, and the next Node of that name from its own.
+        self.keeps(write, "state", None)
     }
 
     /// A slice has no owner reference: its spec, which can't be changed, says whose it is.
@@ -229,6 +256,8 @@ impl Host<'_> {
         }
         let Some(new) = write.new else { return Ok(()) };
         holds_for(name, uid, write.old, new)?;
+        self.keeps(write, "slice", Some(finalizer::ADDRESSES))?;
+        is_readable(name, write.old, new)?;
         match write.old {
             None => is_cut(new, seen),
             Some(_) => Ok(()),
@@ -256,6 +285,21 @@ fn holds_for(name: &str, uid: &str, old: Option<&Value>, new: &Value) -> Result<
             text(entry, "node"),
             text(entry, "nodeUID")
         ))
+    })?;
+    let unkind = written.iter().find(|(_, entry)| entry.get("kind").is_none());
+    unkind.map_or(Ok(()), |(ip, _)| Err(format!("status.allocations.{ip}.kind is missing")))
+}
+
+/// How a slice is written down, as far as that is new, is what agents write: one that nobody can read would outlast its Node,
+/// and its name with it.
+fn is_readable(name: &str, old: Option<&Value>, new: &Value) -> Result<(), String> {
+    let known = [(LEDGER_ENCODING, MADE_WITH), (SCHEMA_VERSION, SCHEMA_VERSION_CURRENT)];
+    let unknown = known.into_iter().find(|(annotation, known)| {
+        let says = |object: &Value| object["metadata"]["annotations"].get(*annotation).cloned();
+        says(new).is_some_and(|value| value != *known && old.and_then(says) != Some(value))
+    });
+    unknown.map_or(Ok(()), |(annotation, known)| {
+        Err(format!("host {name} may set {annotation} only to {known}"))
     })
 }
 

@@ -85,6 +85,10 @@ impl Host<'_> {
                 "status.allocations.{ip}.sequence must not be above status.sequence {sequence}"
             ));
         }
+        // Every reader fills in what is missing, and then it is another entry than that which is there.
+        if entry.get("kind").is_none() {
+            return Err(format!("status.allocations.{ip}.kind is missing"));
+        }
         Ok(())
     }
 

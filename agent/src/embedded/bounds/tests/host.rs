@@ -14,6 +14,11 @@ const OWN_EVENTS: &str = "only Events of its own: reportingInstance and source.h
 fn a_host_writes_what_is_its_own() {
     let labelled = with(node(HOST), |node| node["metadata"]["labels"]["rack"] = "2".into());
     let source = json!({"metadata": {"name": "e"}, "reportingInstance": "", "source": {"host": HOST}});
+    // As agents make one with an address in it.
+    let kept = with(slice(HOST, UID), |slice| {
+        slice["metadata"]["annotations"] = json!({"nmstate.io/ledger-encoding": "first"});
+        slice["metadata"]["finalizers"] = json!(["nmstate.io/addresses"]);
+    });
     let allowed = [
         create("nodes", node(HOST)),
         update("nodes", node(HOST), labelled),
@@ -31,6 +36,7 @@ fn a_host_writes_what_is_its_own() {
         update("nodenetworkstates/status", state(HOST, UID), state(HOST, UID)),
         update("nodenetworkstates", state(HOST, "former"), state(HOST, UID)),
         create("nodeipslices", slice(HOST, UID)),
+        create("nodeipslices", kept),
         update("nodeipslices/status", slice(HOST, UID), slice(HOST, UID)),
         delete("nodeipslices", slice(HOST, UID)),
     ];

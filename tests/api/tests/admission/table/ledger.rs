@@ -94,7 +94,15 @@ fn own(uids: &Uids) -> Vec<Row> {
     let former =
         with(pool(uids), |pool| pool["status"]["allocations"]["10.0.0.3"]["nodeUID"] = FORMER.into());
     let mine = entry(HOST, &uids.node01, 7);
+    // As a person may have left it.
+    let unsaid = with(pool(uids), |pool| {
+        for ip in ["10.0.0.2", "10.0.0.3"] {
+            unkind(&mut pool["status"]["allocations"][ip]);
+        }
+    });
+    let beside = Act::PatchStatus(claim(uids, "10.0.0.5", 4, |_| {}));
     vec![
+        passes("claims beside entries without a kind", POOLS, Some(unsaid), beside),
         passes("claims", POOLS, old(), Act::PatchStatus(claim(uids, "10.0.0.5", 4, |_| {}))),
         passes(
             "claims what is reserved for it",
@@ -141,6 +149,10 @@ fn own(uids: &Uids) -> Vec<Row> {
             })),
         ),
     ]
+}
+
+fn unkind(entry: &mut Value) {
+    entry.as_object_mut().expect("an entry").shift_remove("kind");
 }
 
 fn remove(status: &mut Value, ip: &str) {
@@ -211,6 +223,32 @@ fn what_does_not_follow(uids: &Uids) -> Vec<Row> {
             |status| status["allocations"]["10.0.0.5"]["sequence"] = 9.into(),
             "status.allocations.10.0.0.5.sequence must not be above status.sequence 8",
         ),
+        claims(
+            uids,
+            "claims without a kind",
+            |status| unkind(&mut status["allocations"]["10.0.0.5"]),
+            "status.allocations.10.0.0.5.kind is missing",
+        ),
+        claims(
+            uids,
+            "takes the kind of its entry away",
+            |status| unkind(&mut status["allocations"]["10.0.0.3"]),
+            "status.allocations.10.0.0.3.kind is missing",
+        ),
+        claims(
+            uids,
+            "claims since a fraction of a second",
+            |status| status["allocations"]["10.0.0.5"]["since"] = "2026-01-01T00:00:00.5Z".into(),
+            "status.allocations.10.0.0.5.since",
+        )
+        .by(By::Schema),
+        claims(
+            uids,
+            "claims since before time began",
+            |status| status["allocations"]["10.0.0.5"]["since"] = "1969-12-31T23:59:59Z".into(),
+            "status.allocations.10.0.0.5.since",
+        )
+        .by(By::Schema),
         claims(
             uids,
             "claims by a key that is not canonical",

@@ -11,6 +11,7 @@ use crate::row::{Act, By, Change, Row};
 pub(super) fn rows(uids: &Uids) -> Vec<Row> {
     let mut rows = own_enactments(uids);
     rows.extend(own_claims(uids));
+    rows.extend(kept_by_others(uids));
     rows.extend(enactments_of_others(uids));
     rows.extend(left_by_a_former_node(uids));
     rows.extend(states(uids));
@@ -40,6 +41,11 @@ fn finalizers(left: &[&str]) -> Change {
     change(move |object| object["metadata"]["finalizers"] = left.clone())
 }
 
+/// As its agent makes it.
+fn made(uids: &Uids) -> Value {
+    with(own(uids), |object| finalizers(&["nmstate.io/addresses"])(object))
+}
+
 /// By one Node, in two ways: of what is the same in all the server itself leaves one.
 fn owned_twice(object: Value) -> Value {
     with(object, |object| {
@@ -50,7 +56,10 @@ fn owned_twice(object: Value) -> Value {
 
 fn own_enactments(uids: &Uids) -> Vec<Row> {
     let own = || own(uids);
-    let dotted = enactment("node01.b.c", HOST, "b.c", (HOST, &uids.node01));
+    let dotted = with(made(uids), |object| {
+        object["metadata"]["name"] = "node01.b.c".into();
+        object["metadata"]["labels"]["nmstate.io/policy"] = "b.c".into();
+    });
     let nobodys = format!("it must have Node {HOST} with UID {} as its only owner", uids.node01);
     let two = with(own(), |object| {
         let owners = object["metadata"]["ownerReferences"].as_array_mut();
@@ -72,7 +81,7 @@ fn own_enactments(uids: &Uids) -> Vec<Row> {
     let unowned = with(own(), |object| object["metadata"]["ownerReferences"] = json!([]));
     let given = owner("node02", &uids.node02);
     vec![
-        passes("makes an enactment", ENACTMENTS, None, Act::Create(own())),
+        passes("makes an enactment", ENACTMENTS, None, Act::Create(made(uids))),
         passes("makes one of a policy with a dot", ENACTMENTS, None, Act::Create(dotted)),
         passes("says how it goes", ENACTMENTS, Some(own()), Act::PatchStatus(progress())),
         passes("takes its finalizer off", ENACTMENTS, Some(own()), Act::Patch(finalizers(&[]))),
@@ -125,6 +134,10 @@ fn own_enactments(uids: &Uids) -> Vec<Row> {
 /// What it says of pools can be read: they wait for what can't.
 fn own_claims(uids: &Uids) -> Vec<Row> {
     let own = || own(uids);
+    let beats = |time: &'static str| {
+        let condition = json!({"type": "Available", "status": "True", "lastHeartbeatTime": time});
+        Act::PatchStatus(change(move |object| object["status"]["conditions"] = json!([condition])))
+    };
     let told = "status.ippool.web can't be read: each address must be one, of two the first IPv4 and the second IPv6, and none declined twice";
     let says = |claims: Value| {
         Act::PatchStatus(change(move |object| object["status"]["ippool"]["web"] = claims.clone()))
@@ -153,6 +166,16 @@ fn own_claims(uids: &Uids) -> Vec<Row> {
             asks(json!({"holds": {"ip": "10.0.0.1", "ipv6": "fd00::1"}, "literal": "10.0.0.1",
                 "declined": [{"ip": "10.0.0.2"}, {"ip": "fd00::2"}]})),
         ),
+        // Whoever can't read one can't list any.
+        super::refused(
+            "says how it goes at a time that nobody can read",
+            ENACTMENTS,
+            Some(own()),
+            beats("2026-01-01T00:00:00+99:99"),
+            "status.conditions[0].lastHeartbeatTime",
+        )
+        .by(By::Schema),
+        passes("says how it goes at a time", beats("2026-01-01T00:00:00Z")),
         passes("holds an IPv6 address", asks(json!({"holds": {"ip": "fd00::1"}}))),
         passes("answers itself", granted(json!({}))),
         passes("answers itself with two", granted(json!({"ipv4": v4, "ipv6": v6}))),
@@ -173,6 +196,41 @@ fn own_claims(uids: &Uids) -> Vec<Row> {
         refused("gives itself two others", granted(json!({"ip": "10.0.0.2", "ipv4": v4, "ipv6": v6}))),
         refused("gives itself two of IPv4", granted(json!({"ipv4": v4, "ipv6": v4}))),
         refused("gives itself IPv6 first", granted(json!({"ip": "fd00::1", "ipv4": v6, "ipv6": v6}))),
+    ]
+}
+
+/// What keeps an object from going, and what stops a pool, isn't a host's to ask for. What others asked for stays.
+fn kept_by_others(uids: &Uids) -> Vec<Row> {
+    let own = || own(uids);
+    let told = |name: &str| {
+        format!("host node01 may not put the finalizer {name} on its enactment: only nmstate.io/addresses")
+    };
+    let asks = |pool: &'static str| {
+        change(move |object| object["metadata"]["annotations"]["nmstate.io/reset-ippool"] = pool.into())
+    };
+    let asked = |pool: &'static str| with(own(), |object| asks(pool)(object));
+    let free = with(own(), |object| finalizers(&["example.com/other"])(object));
+    let three = finalizers(&["nmstate.io/addresses", "example.com/other", "example.com/mine"]);
+    let foreground = finalizers(&["nmstate.io/addresses", "example.com/other", "foregroundDeletion"]);
+    let reset = "host node01 may not ask for a reset, by nmstate.io/reset-ippool";
+    let made_so = with(made(uids), |object| asks("web")(object));
+    let takes_back = change(|object| object["metadata"]["annotations"] = json!({}));
+    let both = || finalizers(&["nmstate.io/addresses", "example.com/other"]);
+    let (other, mine) = (told("example.com/other"), told("example.com/mine"));
+    let passes = |name, old, act| passes(name, ENACTMENTS, Some(old), act);
+    let changes = |name, old, to, told: &str| refused(name, ENACTMENTS, Some(old), Act::Patch(to), told);
+    vec![
+        passes("keeps an enactment that another keeps", free, Act::Patch(both())),
+        passes("goes on while a reset is asked for", asked("web"), Act::PatchStatus(progress())),
+        passes("lets go while a reset is asked for", asked("web"), Act::Patch(finalizers(&[]))),
+        passes("takes back that a reset is asked for", asked("web"), Act::Patch(takes_back)),
+        refused("makes one that another keeps", ENACTMENTS, None, Act::Create(own()), other),
+        changes("has another keep its enactment", own(), three, &mine),
+        changes("has it go last", own(), foreground, &told("foregroundDeletion")),
+        refused("makes one that asks for a reset", ENACTMENTS, None, Act::Create(made_so), reset),
+        changes("asks for a reset", own(), asks("web"), reset),
+        changes("asks for a reset of no pool", own(), asks(""), reset),
+        changes("asks for a reset of another pool", asked("web"), asks("db"), reset),
     ]
 }
 
@@ -253,11 +311,18 @@ fn states(uids: &Uids) -> Vec<Row> {
     });
     let report = || change(|object| object["status"]["currentState"] = json!({"interfaces": []}));
     let of_other = "host node01 may not write the state of node node02";
+    let keep = finalizers(&["nmstate.io/addresses"]);
+    let kept = || with(own(), |object| finalizers(&["nmstate.io/addresses"])(object));
+    let told = "host node01 may not put the finalizer nmstate.io/addresses on its state";
     vec![
         passes("makes its state", STATES, None, Act::Create(own())),
         passes("reports", STATES, Some(own()), Act::PutStatus(report())),
         passes("deletes its state", STATES, Some(own()), Act::Delete),
         passes("deletes the state of a former Node", STATES, Some(former), Act::Delete),
+        passes("reports in a state that another keeps", STATES, Some(kept()), Act::PutStatus(report())),
+        refused("makes a state that another keeps", STATES, None, Act::Create(kept()), told),
+        refused("has another keep its state", STATES, Some(own()), Act::Patch(keep), told)
+            .by(By::RightsAndAdmission),
         refused("makes another's state", STATES, None, Act::Create(theirs()), of_other),
         refused("reports for another", STATES, Some(theirs()), Act::PutStatus(report()), of_other),
         refused("deletes another's state", STATES, Some(theirs()), Act::Delete, of_other),

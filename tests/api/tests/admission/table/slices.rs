@@ -9,6 +9,7 @@ use crate::row::{Act, Change, Row, Who};
 
 pub(super) fn rows(uids: &Uids) -> Vec<Row> {
     let mut rows = own(uids);
+    rows.extend(readable(uids));
     rows.extend(taken_away(uids));
     rows
 }
@@ -70,6 +71,60 @@ fn own(uids: &Uids) -> Vec<Row> {
             format!(
                 "10.0.0.4 is of Node {HOST} with UID {FORMER}: in its slice a host holds addresses for itself alone"
             ),
+        ),
+    ]
+}
+
+/// A slice that nobody can read is never tended, and one that another keeps never goes.
+fn readable(uids: &Uids) -> Vec<Row> {
+    const ENCODING: &str = "nmstate.io/ledger-encoding";
+    const VERSION: &str = "nmstate.io/schema-version";
+    let own = || slice(HOST, &uids.node01, "10.0.0.0/28");
+    let keep = || finalizers(json!(["nmstate.io/addresses", "example.com/other"]));
+    let kept = || with(own(), |slice| keep()(slice));
+    let says = |annotation: &'static str, value: &'static str| {
+        change(move |slice| slice["metadata"]["annotations"][annotation] = value.into())
+    };
+    let said = |annotation, value| with(own(), |slice| says(annotation, value)(slice));
+    let first = json!({"ip": "10.0.0.7", "policy": "web", "capture": "a", "request": "id", "sequence": 1,
+        "since": "1969-12-31T23:59:59Z"});
+    let early = with(said(ENCODING, "first"), move |slice| slice["spec"]["first"] = first);
+    let unkind = {
+        let mut entry = entry(HOST, &uids.node01);
+        entry.as_object_mut().expect("an entry").shift_remove("kind");
+        change(move |slice| slice["status"] = json!({"sequence": 1, "allocations": {"10.0.0.5": entry}}))
+    };
+    let claim = || change(|slice| slice["status"] = json!({"sequence": 1}));
+    let other =
+        "host node01 may not put the finalizer example.com/other on its slice: only nmstate.io/addresses";
+    let encoding = "host node01 may set nmstate.io/ledger-encoding only to first";
+    let version = "host node01 may set nmstate.io/schema-version only to 1";
+    let passes = |name, old, act| passes(name, SLICES, Some(old), act);
+    let changes = |name, old, to, told: &str| refused(name, SLICES, Some(old), Act::Patch(to), told);
+    let makes = |name, slice, told: &str| refused(name, SLICES, None, Act::Create(slice), told);
+    vec![
+        passes("claims in a slice that another keeps", kept(), Act::PatchStatus(claim())),
+        passes("claims in a slice of a later version", said(VERSION, "9"), Act::PatchStatus(claim())),
+        passes(
+            "keeps a slice of a later version",
+            said(VERSION, "9"),
+            Act::Patch(finalizers(json!(["nmstate.io/addresses"]))),
+        ),
+        passes("says how its slice is made", own(), Act::Patch(says(ENCODING, "first"))),
+        makes("makes a slice that another keeps", kept(), other),
+        makes("makes a slice in an encoding of its own", said(ENCODING, "later"), encoding),
+        makes("makes a slice in no encoding", said(ENCODING, ""), encoding),
+        makes("makes a slice of a later version", said(VERSION, "9"), version),
+        makes("makes a slice since before time began", early, "spec.first.since").by(By::Schema),
+        changes("has another keep its slice", own(), keep(), other),
+        changes("calls its encoding another", said(ENCODING, "first"), says(ENCODING, "later"), encoding),
+        changes("calls its slice a later version's", own(), says(VERSION, "9"), version),
+        refused(
+            "holds an address without a kind",
+            SLICES,
+            Some(own()),
+            Act::PatchStatus(unkind),
+            "status.allocations.10.0.0.5.kind is missing",
         ),
     ]
 }
