@@ -198,6 +198,31 @@ fn slices_are_drawn_with_their_owners() {
     browser.until(says, &json!(true));
 }
 
+/// A pool grows as documents say, its one range becoming the first of two: nothing is clicked, and it is drawn again.
+#[test]
+fn a_range_that_gets_a_name_is_drawn_again() {
+    let stage = stage();
+    let browser = stage.browser();
+    browser.eval("document.querySelector('#grid .cell').focus()");
+    browser.until(&format!("{DETAIL}('10.10.10.1  held')"), &json!(true));
+    let first = json!({"name": "first", "cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": "10.10.10.10", "exclude": ["10.10.10.4", "10.10.10.7"], "gateway": "10.10.10.10"});
+    let second = json!({"name": "second", "cidr": "10.10.11.0/28"});
+    let grown = json!({"spec": {"range": null, "ranges": [first, second]}});
+    let path = format!("{POOLS}/traffic-1");
+    let answer = send(&stage.address, "PATCH", &path, "application/merge-patch+json", &grown);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    browser.until("document.querySelectorAll('#ranges button').length", &json!(2));
+    let pressed = "document.querySelector('#ranges [aria-pressed=true]')?.textContent";
+    browser.until(pressed, &json!("first 10.10.10.0/24"));
+    let drawn = "held quarantined free excluded free free excluded free reserved gateway";
+    browser.until(STATES, &json!(drawn));
+    assert_eq!(browser.eval("document.getElementById('live').textContent"), json!("live"));
+    // The other one, by its tab: which stays where one is.
+    browser.eval("document.querySelectorAll('#ranges button')[1].click()");
+    browser.until("document.querySelectorAll('#grid .cell').length", &json!(14));
+    browser.until(pressed, &json!("second 10.10.11.0/28"));
+}
+
 /// Without a browser: who may not look, and that a page is no way in for others.
 #[test]
 fn the_page_is_for_loopback() {
