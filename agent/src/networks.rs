@@ -1,11 +1,11 @@
 //! Networks of the cluster that no pool gives of (R102): its ServiceCIDRs, and what settings name, pods' networks say.
 //!
-//! Whoever serves claims bars them, as it bars other pools' ranges. Must never keep anybody from being served: an API that
-//! has no ServiceCIDRs (the embedded one, and Kubernetes before 1.33) has none to keep free, and where the right to read
-//! them is lacking that is said, and the settings are what is left.
+//! Whoever serves claims bars them, as it bars other pools' ranges, and whoever shows pools shows them so. Must never keep
+//! anybody from being served: an API that has no ServiceCIDRs (the embedded one, and Kubernetes before 1.33) has none to
+//! keep free, and where the right to read them is lacking that is said, and the settings are what is left.
 //!
-//! Cost: a controller has one list and one watch of objects that hardly ever change and of which there are one or two; an
-//! agent that serves itself lists them with the pools, once a minute.
+//! Cost: a controller, and a page that somebody looks at, has one list and one watch of objects that hardly ever change and of
+//! which there are one or two; an agent that serves itself lists them with the pools, once a minute.
 
 use std::time::Duration;
 
@@ -31,10 +31,15 @@ pub(crate) fn bar<'a>(
     for net in settings {
         barred.net(net.trunc(), format!("network {net} of the settings"));
     }
-    let cidrs = services.into_iter().filter_map(|object| object.spec.as_ref()?.cidrs.as_ref()).flatten();
-    for net in cidrs.filter_map(|text| text.parse::<IpNet>().ok()) {
+    for net in cidrs(services) {
         barred.net(net.trunc(), format!("Service CIDR {net}"));
     }
+}
+
+/// What they name.
+pub(crate) fn cidrs<'a>(services: impl IntoIterator<Item = &'a ServiceCIDR>) -> impl Iterator<Item = IpNet> {
+    let cidrs = services.into_iter().filter_map(|object| object.spec.as_ref()?.cidrs.as_ref()).flatten();
+    cidrs.filter_map(|text| text.parse().ok())
 }
 
 /// The ServiceCIDRs there are; an API that doesn't know them has none.

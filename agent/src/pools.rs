@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use crds::{Kind, NodeIPSliceSpec, Violation};
 use ipnet::IpNet;
 use policy::claim::{Entry, Ledger};
-use policy::pool::{Barred, Pool, PoolErrors, PoolSpec, PoolWarning, Taken};
+use policy::pool::{Barred, Pool, PoolErrors, PoolSpec, PoolWarning};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -156,10 +156,6 @@ impl KnownPool {
         let remarks = pool.warnings().iter().cloned().map(PoolRemark::Spec);
         let remarks = remarks.chain(warnings.into_iter().map(PoolRemark::Ledger)).collect();
         Ok((Self { spec, pool, held, slices: Vec::new(), ledger }, remarks))
-    }
-
-    pub(crate) fn taken(&self) -> Taken {
-        Taken::of(&self.pool, self.held.keys().copied())
     }
 
     /// What the ledger has of an address.

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use crds::{NodeIPPool, NodeIPSlice};
-use ipnet::IpNet;
 use k8s_openapi::api::core::v1::Event;
+use k8s_openapi::api::networking::v1::ServiceCIDR;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, ListParams};
 use kube::core::ClusterResourceScope;
 use kube::{Client, Resource, ResourceExt};
-use policy::claim::{Ledger, Time};
+use policy::claim::{Ledger, NodeSlice, Time};
 use policy::pool::{Barred, Pool};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -29,7 +29,7 @@ use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::list;
 use crate::controller::reading::Reading;
 use crate::ledger::claims::timestamp;
-use crate::records;
+use crate::{networks, records};
 
 /// Nothing has that name.
 #[derive(Debug, Error)]
@@ -79,6 +79,19 @@ impl Cluster {
         Ok(PoolsSeen::of(self.list::<NodeIPPool>().await?, &slices))
     }
 
+    /// The cluster's ServiceCIDRs, which no pool gives of. Where they may not be listed that is said, and there are none.
+    pub(super) async fn services(&self) -> anyhow::Result<Vec<ServiceCIDR>> {
+        let read = terminal::patiently("reading ServiceCIDRs", networks::services(&self.client)).await;
+        match read {
+            Err(error) if trouble(&error) == Trouble::Forbidden => {
+                let why = words(&error);
+                output::warn("ServiceCIDRs", format!("can't be read, so what is theirs looks free: {why}"));
+                Ok(Vec::new())
+            }
+            read => read.map_err(|error| told("ServiceCIDRs can't be read", &error)),
+        }
+    }
+
     /// Nodes, enactments and states, read now: later than whatever was read before.
     pub(super) async fn facts(&self) -> anyhow::Result<Reading> {
         let reading = Reading::fresh(&self.client, Default::default());
@@ -117,13 +130,7 @@ pub(super) struct PoolSeen {
     /// With the entries of its slices.
     pub(super) ledger: Ledger,
     /// Each block of a sliced pool, its object, and whose it is.
-    pub(super) slices: Vec<SliceSeen>,
-}
-
-pub(super) struct SliceSeen {
-    pub(super) name: String,
-    pub(super) cidr: IpNet,
-    pub(super) node: String,
+    pub(super) slices: Vec<NodeSlice>,
 }
 
 /// Pools by name.
@@ -155,13 +162,12 @@ impl PoolsSeen {
         };
         let mut own = Vec::new();
         for slice in slices.iter().filter(|slice| slice.spec.pool == name) {
-            match (records::pool::read_slice(slice), slice.spec.cidr.parse::<IpNet>()) {
-                (Ok(part), Ok(cidr)) => {
-                    ledger.allocations.extend(part.allocations);
-                    own.push(SliceSeen { name: slice.name_any(), cidr, node: slice.spec.node.clone() });
+            match records::slice::read(slice) {
+                Ok(part) => {
+                    ledger.allocations.extend(part.ledger.allocations.clone());
+                    own.push(part);
                 }
-                (Err(why), _) => output::warn(&format!("NodeIPSlice {}", slice.name_any()), why),
-                (_, Err(why)) => output::warn(&format!("NodeIPSlice {}", slice.name_any()), why),
+                Err(why) => output::warn(&format!("NodeIPSlice {}", slice.name_any()), why),
             }
         }
         self.seen.insert(name, PoolSeen { object: Arc::new(object), pool, ledger, slices: own });
@@ -212,9 +218,10 @@ impl PoolsSeen {
         names.iter().map(|name| self.seen.get_key_value(name).ok_or_else(|| self.missing(name))).collect()
     }
 
-    /// What this pool never gives because it belongs to others too.
-    pub(super) fn barred_for(&self, name: &str) -> Barred {
+    /// What this pool never gives because it belongs to others too, or to the cluster.
+    pub(super) fn barred_for(&self, name: &str, services: &[ServiceCIDR]) -> Barred {
         let mut barred = Barred::default();
+        networks::bar(&mut barred, &[], services);
         self.iter().filter(|(other, _)| *other != name).for_each(|(_, other)| barred.pool(&other.pool));
         barred
     }

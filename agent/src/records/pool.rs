@@ -8,12 +8,11 @@ use std::net::IpAddr;
 use crds::names::annotation::{HOLD, RESET_POOL};
 use crds::pool::{self as api, Allocation};
 use crds::{NodeIPPool, NodeIPPoolStatus, NodeIPSlice, NodeIPSliceStatus};
-use ipnet::IpNet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use policy::claim::{Entry, Hold, Ledger, NodeSlice, PoolUid, QuarantineReason, Time};
 use policy::pool::{
-    Barred, Counts, Pool, PoolErrors, PoolSpec, PoolView, SliceView, Taken, TakenSlices, UnknownEncoding,
-    check_encoding, check_slice_encoding,
+    Barred, Counts, Pool, PoolErrors, PoolSpec, PoolView, Taken, UnknownEncoding, check_encoding,
+    check_slice_encoding,
 };
 
 use super::{
@@ -165,8 +164,7 @@ pub fn count_slices(
 ) {
     let count = |number: u128| i64::try_from(number.min(LARGEST_COUNT)).ok();
     let blocks = slices.iter().map(|slice| slice.cidr);
-    let taken = TakenSlices::of(pool, blocks.chain(ledger.allocations.keys().map(|ip| IpNet::from(*ip))));
-    let Counts { capacity, available } = SliceView { pool, taken: &taken, barred }.counts();
+    let Counts { capacity, available } = pool.counts(ledger.allocations.keys().copied(), blocks, barred);
     let held: BTreeSet<IpAddr> = slices
         .iter()
         .flat_map(|slice| slice.ledger.allocations.keys())

@@ -11,6 +11,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 
+use crate::between::Between;
 use crate::folder::Folder;
 
 pub(crate) const PREFIX: &str = "/apis/nmstate.io/v1";
@@ -106,14 +107,32 @@ impl Field {
         field
     }
 
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A cluster's, which has ServiceCIDRs; the embedded API has none.
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.server.is_none()
+    }
+
     /// `berth`, words apart by spaces, against this API.
     pub(crate) fn berth(&self, line: &str) -> Ran {
         self.berth_as(Path::new(env!("CARGO_BIN_EXE_berth")), line)
     }
 
     pub(crate) fn berth_as(&self, program: &Path, line: &str) -> Ran {
+        self.ran(program, &self.kubeconfig, line)
+    }
+
+    /// The same with something in between.
+    pub(crate) fn berth_by(&self, way: &Between, line: &str) -> Ran {
+        self.ran(Path::new(env!("CARGO_BIN_EXE_berth")), &way.kubeconfig, line)
+    }
+
+    fn ran(&self, program: &Path, kubeconfig: &Path, line: &str) -> Ran {
         let mut command = Command::new(program);
-        command.args(line.split_whitespace()).env("KUBECONFIG", &self.kubeconfig).env_remove("NODE_NAME");
+        command.args(line.split_whitespace()).env("KUBECONFIG", kubeconfig).env_remove("NODE_NAME");
         run(command.current_dir(self.folder.path()).env("HOME", self.folder.path()).env_remove("COLUMNS"))
     }
 

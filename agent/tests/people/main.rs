@@ -3,6 +3,7 @@
 //!
 //! No controller and no agent runs, so nothing changes but by what a test does.
 
+mod between;
 mod field;
 #[path = "../common/folder.rs"]
 mod folder;
@@ -45,9 +46,11 @@ stories! {
     nodes::a_host_without_a_kubelet_is_retired,
     plugin::it_is_a_plugin_of_kubectl,
     policies::r22_r24_r32_a_preview_says_who_gets_what_and_who_nothing,
+    policies::r113_a_pool_whose_slices_are_all_cut_runs_out,
     pools::r42_r82_pools_are_listed_shown_and_explained,
     pools::r40_release_quarantines_what_is_gone_and_refuses_the_living,
     pools::rule6_hold_and_resume,
+    pools::r102_what_the_cluster_has_is_not_free,
     pools::history_is_events_and_the_ledger,
     pools::a_slip_of_the_pen_is_answered,
     pools::r119_a_pool_of_slices_is_one_to_look_at,

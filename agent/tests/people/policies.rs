@@ -55,3 +55,24 @@ pub(crate) fn r22_r24_r32_a_preview_says_who_gets_what_and_who_nothing(field: &F
     let wrong = field.berth("policy preview -f nowhere.yaml").failed(1);
     assert!(wrong.contains("nowhere.yaml: can't be read"), "{wrong}");
 }
+
+/// R113: where every block is somebody's, what is left is nothing for a node without one; who has one is served.
+pub(crate) fn r113_a_pool_whose_slices_are_all_cut_runs_out(field: &Field) {
+    field.pool("small", &json!({"cidr": "10.30.0.0/27", "perNodeHostBits": 4}));
+    let uids = ["node01", "node02", "node03"].map(|node| field.node(node, true));
+    for (first, node) in [("10.30.0.0", 0), ("10.30.0.16", 1)] {
+        let held = if node == 0 { "10.30.0.1" } else { "10.30.0.17" };
+        field.slice("small", &format!("{first}/28"), &format!("node0{}", node + 1), &uids[node], held);
+    }
+    fs::write(field.folder.path().join("policy.yaml"), POLICY.replace("static-ip", "another"))
+        .expect("written");
+    let found = field.berth("policy preview -f policy.yaml -o json").json();
+    let room = &found["pools"][0];
+    assert_eq!(
+        (&room["free"], &room["left"], &room["lacking"]),
+        (&json!("0"), &json!("0"), &json!(["node03"]))
+    );
+    assert_eq!(found["nodes"][0]["reason"], "Slice");
+    let text = field.berth("policy preview -f policy.yaml").ok();
+    assert!(text.contains("pool small would run out: no address for node03\n"), "{text}");
+}

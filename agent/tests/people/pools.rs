@@ -3,6 +3,7 @@
 use hyper::http::Method;
 use serde_json::json;
 
+use crate::between::{Between, Does};
 use crate::field::{Claim, Field, held, quarantined};
 
 /// Ten addresses, two of them excluded and one the gateway.
@@ -140,6 +141,58 @@ pub(crate) fn rule6_hold_and_resume(field: &Field) {
     assert_eq!(annotation("traffic-2"), None);
 }
 
+/// R102: the cluster's own networks are free nowhere, and it is said whose an address is. Where they may not be read there is a
+/// warning.
+pub(crate) fn r102_what_the_cluster_has_is_not_free(field: &Field) {
+    field.pool("near", &json!({"cidr": "10.96.0.0/24", "start": "10.96.0.1", "end": "10.96.0.40"}));
+    let services = json!({"kind": "ServiceCIDRList", "apiVersion": "networking.k8s.io/v1", "metadata": {"resourceVersion": "1"},
+        "items": [{"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.96.0.32/27"]}}]});
+    let is_services = |path: &str| path.ends_with("/servicecidrs");
+    let way = Between::new(field, move |_, path| match is_services(path) {
+        true => Does::Answers(200, services.clone()),
+        false => Does::Nothing,
+    });
+    let shown = field.berth_by(&way, "pool show near").ok();
+    assert!(shown.contains("capacity 40, held 0, quarantined 0, available 31\n"), "{shown}");
+    assert!(shown.contains("! another's too"), "{shown}");
+    assert_eq!(field.berth_by(&way, "pool ls -o json").json()[0]["available"], 31);
+    let rows = field.berth_by(&way, "pool explain near -o json").json()["rows"].clone();
+    let last = rows.as_array().and_then(|rows| rows.last()).expect("a row").clone();
+    let stands = (&last["address"], &last["lastAddress"], &last["status"], &last["why"]);
+    let why = "Service CIDR 10.96.0.32/27 has it too, so nobody gets it";
+    assert_eq!(stands, (&json!("10.96.0.32"), &json!("10.96.0.40"), &json!("barred"), &json!(why)));
+    let policy = "{apiVersion: nmstate.io/v1, kind: NodeNetworkConfigurationPolicy, metadata: {name: static-ip}, \
+        spec: {capture: {addr: ippool.near.allocate}, desiredState: {interfaces: [{name: eth1, type: ethernet, state: up}]}}}";
+    std::fs::write(field.folder.path().join("near.yaml"), policy).expect("written");
+    let found = field.berth_by(&way, "policy preview -f near.yaml -o json").json();
+    assert_eq!(found["pools"][0]["free"], "31");
+    // What a release writes is counted so, too.
+    let uid = field.get("nodeippools", "near")["metadata"]["uid"].as_str().expect("a UID").to_owned();
+    field.ledger("near", &uid, &[(4, "10.96.0.5", held("left", "gone", "static-ip"))]);
+    assert_eq!(field.berth_by(&way, "pool release near 10.96.0.5 --yes").code, 0);
+    assert_eq!(field.get("nodeippools", "near")["status"]["available"], 30);
+
+    let forbidden = json!({"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden",
+        "message": "servicecidrs.networking.k8s.io is forbidden: User \"ann\" cannot list them"});
+    let way = Between::new(field, move |_, path| match is_services(path) {
+        true => Does::Answers(403, forbidden.clone()),
+        false => Does::Nothing,
+    });
+    let ran = field.berth_by(&way, "pool show near");
+    assert!(
+        ran.code == 0 && ran.stdout.contains("quarantined 1, available 39\n"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    let warned = "warning: ServiceCIDRs: can't be read, so what is theirs looks free: servicecidrs.networking.k8s.io is forbidden";
+    assert!(ran.stderr.starts_with(warned), "{}", ran.stderr);
+    // An API that has none says nothing; the cluster of this test has 10.0.0.0/24.
+    field.pool("theirs", &json!({"cidr": "10.0.0.0/24"}));
+    let left = if field.is_cluster() { 0 } else { 254 };
+    assert_eq!(field.berth("pool show theirs -o json").json()["available"], left);
+}
+
 pub(crate) fn history_is_events_and_the_ledger(field: &Field) {
     let uid = traffic(field);
     for (name, message) in [("one", "10.10.10.2: free again"), ("two", "10.10.10.22, 10.10.10.8: set aside")]
@@ -211,7 +264,9 @@ pub(crate) fn r119_a_pool_of_slices_is_one_to_look_at(field: &Field) {
     let counted = (&listed[0]["slices"], &listed[0]["allocated"], &listed[0]["capacity"]);
     assert_eq!(counted, (&json!(1), &json!(1), &json!(254)), "{listed}");
     let shown = field.berth("pool show cut").ok();
-    assert!(shown.contains("capacity 254, held 1, quarantined 0, available 253\n"), "{shown}");
+    // As status.available: what no slice has.
+    assert!(shown.contains("capacity 254, held 1, quarantined 0, available 238\n"), "{shown}");
+    assert_eq!(listed[0]["available"], 238, "no controller has counted yet: {listed}");
     assert!(
         shown.contains("in a node's slice") && shown.contains("10.30.0.65  node01  static-ip"),
         "{shown}"

@@ -5,6 +5,8 @@
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use super::choose::PoolView;
 use super::family::Family;
 use super::range::Range;
@@ -35,6 +37,22 @@ impl Pool {
     pub fn capacity(&self) -> u128 {
         let (taken, barred) = (Taken::new(self), Barred::default());
         claims(|family, which| self.free(family, which, &taken, &barred))
+    }
+
+    /// Both counts, with these addresses held, in slices or not, and these slices cut: of a sliced pool what no slice has is
+    /// available, else what nobody has.
+    pub fn counts(
+        &self,
+        held: impl IntoIterator<Item = IpAddr>,
+        slices: impl IntoIterator<Item = IpNet>,
+        barred: &Barred,
+    ) -> Counts {
+        if !self.is_sliced() {
+            return PoolView { pool: self, taken: &Taken::of(self, held), barred }.counts();
+        }
+        let held = held.into_iter().map(IpNet::from);
+        let taken = TakenSlices::of(self, slices.into_iter().chain(held));
+        SliceView { pool: self, taken: &taken, barred }.counts()
     }
 
     /// Free addresses of one family in the ranges that `which` picks.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use crds::{Kind, NodeIPPool, NodeNetworkConfigurationPolicy, NodeNetworkState};
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::ResourceExt;
 use policy::claim::{Ask, Foreseen, NodeUid, PoolName, Reason, Stage, Wish, preview};
 use policy::pool::{Barred, NodeView, Pool, Want};
@@ -60,11 +61,12 @@ struct Source {
 
 pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
     let source = read(&args.file)?;
-    let (mut pools, mut nodes, states) = client::block_on(async {
+    let (mut pools, services, mut nodes, states) = client::block_on(async {
         let cluster = Cluster::reach(reach).await?;
         let pools = cluster.pools().await?;
+        let services = cluster.services().await?;
         let nodes = cluster.list::<Node>().await?;
-        Ok((pools, nodes, cluster.list::<NodeNetworkState>().await?))
+        Ok((pools, services, nodes, cluster.list::<NodeNetworkState>().await?))
     })?;
     pools.warn();
     let api: BTreeSet<String> = pools.names().into_iter().collect();
@@ -78,7 +80,7 @@ pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
     nodes.retain(|node| selects(&source.policy, node.labels()));
     nodes.sort_by_key(ResourceExt::name_any);
     let reporting: BTreeSet<String> = states.iter().map(ResourceExt::name_any).collect();
-    let answer = Answer::of(&source, &pools, &nodes, all, &reporting)?;
+    let answer = Answer::of(&source, &pools, &services, &nodes, all, &reporting)?;
     match args.output.format() {
         Some(format) => output::document(&answer.document(), format),
         None => Ok(answer.text(args.output.is_wide())),
@@ -134,6 +136,7 @@ impl Answer {
     fn of(
         source: &Source,
         pools: &PoolsSeen,
+        services: &[ServiceCIDR],
         nodes: &[Node],
         all: usize,
         reporting: &BTreeSet<String>,
@@ -152,10 +155,10 @@ impl Answer {
         }
         let asked: BTreeSet<&PoolName> = wishes.iter().map(|wish| &wish.pool).collect();
         let barred: BTreeMap<&String, Barred> =
-            pools.iter().map(|(name, _)| (name, pools.barred_for(name))).collect();
+            pools.iter().map(|(name, _)| (name, pools.barred_for(name, services))).collect();
         let mut stages: BTreeMap<PoolName, Stage<'_>> = BTreeMap::new();
         for (name, seen) in pools.iter().filter(|(name, _)| asked.iter().any(|one| one.as_str() == *name)) {
-            let slices = seen.slices.iter().map(|slice| (slice.cidr, slice.node.clone())).collect();
+            let slices = seen.slices.iter().map(|slice| (slice.cidr, slice.node.to_string())).collect();
             let stage = Stage::new(&seen.pool, &barred[name], &seen.ledger, slices);
             stages.insert(name.as_str().into(), stage);
         }

@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
     let chosen = source.chosen(&args.pools)?;
     let mut explained = Vec::new();
     for known in &chosen {
-        explained.push(explain(args, View::new(known, pools))?);
+        explained.push(explain(args, View::new(known, pools, &source.services))?);
     }
     if let Some(ip) = args.ip {
         if explained.iter().all(|one| one.rows.is_empty()) {

@@ -1,12 +1,12 @@
 //! `berth pool ls`: every pool in a line.
 
 use policy::claim::Hold;
-use policy::pool::{PoolView, Range, RangeState, Taken};
+use policy::pool::{Barred, Range, RangeState};
 use policy::table::{Column, Table};
 use serde_json::{Value, json};
 
 use crate::cli::client::{self, Reach};
-use crate::cli::cluster::{Cluster, PoolSeen, PoolsSeen, age, time};
+use crate::cli::cluster::{Cluster, PoolSeen, age, time};
 use crate::cli::output::{self, Listing};
 use crate::cli::terminal;
 use crate::clock::now;
@@ -32,9 +32,21 @@ Examples:
   berth pool ls --kubeconfig kubeconfig --context lab";
 
 pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
-    let pools = client::block_on(async { Cluster::reach(reach).await?.pools().await })?;
-    let lines: Vec<Line> =
-        pools.chosen(&args.pools)?.into_iter().map(|(name, seen)| Line::of(name, seen, &pools)).collect();
+    let (pools, services) = client::block_on(async {
+        let cluster = Cluster::reach(reach).await?;
+        let pools = cluster.pools().await?;
+        // Asked for only where no controller has counted yet.
+        let counted =
+            |seen: &PoolSeen| seen.object.status.as_ref().is_some_and(|said| said.available.is_some());
+        let services = match pools.iter().all(|(_, seen)| counted(seen)) {
+            true => Vec::new(),
+            false => cluster.services().await?,
+        };
+        Ok((pools, services))
+    })?;
+    let chosen = pools.chosen(&args.pools)?;
+    let line = |(name, seen): (&String, &PoolSeen)| Line::of(name, seen, &pools.barred_for(name, &services));
+    let lines: Vec<Line> = chosen.into_iter().map(line).collect();
     match args.output.format() {
         Some(format) => {
             let documents: Vec<Value> = lines.iter().map(Line::document).collect();
@@ -66,12 +78,11 @@ struct Line {
 }
 
 impl Line {
-    fn of(name: &str, seen: &PoolSeen, pools: &PoolsSeen) -> Self {
+    fn of(name: &str, seen: &PoolSeen, barred: &Barred) -> Self {
         let status = seen.object.status.clone().unwrap_or_default();
         let condition = status.conditions.first();
-        let barred = pools.barred_for(name);
-        let taken = Taken::of(&seen.pool, seen.ledger.allocations.keys().copied());
-        let counts = PoolView { pool: &seen.pool, taken: &taken, barred: &barred }.counts();
+        let slices = seen.slices.iter().map(|slice| slice.cidr);
+        let counts = seen.pool.counts(seen.ledger.allocations.keys().copied(), slices, barred);
         // The controller's word where it has spoken: what it counts is counted in claims.
         let said =
             |count: Option<i64>, own: u128| count.and_then(|count| u128::try_from(count).ok()).unwrap_or(own);

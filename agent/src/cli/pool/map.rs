@@ -81,7 +81,7 @@ impl Sign {
             Self::Reserved => "reserved",
             Self::Excluded => "excluded",
             Self::Gateway => "gateway",
-            Self::Barred => "of another pool too",
+            Self::Barred => "another's too",
         }
     }
 

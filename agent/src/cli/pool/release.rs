@@ -6,11 +6,13 @@
 
 use std::net::IpAddr;
 
+use crds::NodeIPPoolStatus;
 use policy::claim::{Fate, Ledger, NotReleased, Released, release};
+use policy::pool::Barred;
 use serde_json::json;
 
 use crate::cli::client::{self, Reach};
-use crate::cli::cluster::{Cluster, PoolSeen, PoolsSeen, time, told};
+use crate::cli::cluster::{Cluster, PoolSeen, time, told};
 use crate::cli::output::{self, Listing};
 use crate::cli::terminal;
 use crate::clock::now;
@@ -55,6 +57,7 @@ const TRIES: usize = 5;
 pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
     client::block_on(async {
         let cluster = Cluster::reach(reach).await?;
+        let services = cluster.services().await?;
         let mut meant: Option<Released> = None;
         for _ in 0..TRIES {
             let pools = cluster.pools().await?;
@@ -65,7 +68,8 @@ pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
                 output::note(&question(args, &released));
                 terminal::confirm("Release?", args.yes)?;
             }
-            let written = write(&cluster, seen, &pools, &released.ledger).await?;
+            let barred = pools.barred_for(&args.pool, &services);
+            let written = write(&cluster, seen, &barred, &released.ledger).await?;
             meant = Some(released.clone());
             match written {
                 Written::Done(_) => return answer(args, &released),
@@ -130,13 +134,16 @@ fn question(args: &Args, released: &Released) -> String {
 async fn write(
     cluster: &Cluster,
     seen: &PoolSeen,
-    pools: &PoolsSeen,
+    barred: &Barred,
     next: &Ledger,
 ) -> anyhow::Result<Written> {
-    let barred = pools.barred_for(seen.pool.name());
     // What the pool says of itself is the controller's to say.
-    let as_before = |_: &crds::NodeIPPoolStatus, _: &mut crds::NodeIPPoolStatus| {};
-    let write = ledger::write(&cluster.client, &seen.object, &seen.pool, &barred, next, as_before);
+    let counted = |_: &NodeIPPoolStatus, status: &mut NodeIPPoolStatus| {
+        if seen.pool.is_sliced() {
+            records::pool::count_slices(status, next, &seen.pool, barred, &seen.slices);
+        }
+    };
+    let write = ledger::write(&cluster.client, &seen.object, &seen.pool, barred, next, counted);
     let written = terminal::patiently("writing the pool", write).await;
     written.map_err(|error| told("the pool can't be written", &error))
 }

@@ -9,9 +9,11 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use k8s_openapi::api::networking::v1::ServiceCIDR;
 use policy::pool::{Band, Barred, BlockSpec, Family, Part, Range, Recorded, Word};
 
 use crate::ledger::Holding;
+use crate::networks;
 use crate::pools::{KnownPool, Pools};
 
 /// A range of at most so many addresses is shown address by address: it still fits a screen.
@@ -20,22 +22,23 @@ const SMALL: u128 = 32;
 /// A pool among others.
 pub(super) struct View<'a> {
     pub(super) known: &'a KnownPool,
-    /// What other pools have too.
+    /// What other pools have too, or the cluster.
     pub(super) barred: Barred,
     /// The same as first and last addresses.
     others: Vec<(IpAddr, IpAddr)>,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(known: &'a KnownPool, pools: &Pools) -> Self {
+    pub(super) fn new(known: &'a KnownPool, pools: &Pools, services: &[ServiceCIDR]) -> Self {
         let name = known.pool.name();
         let others = pools.iter().filter(|other| other.pool.name() != name);
         let parts = others.flat_map(|other| other.pool.ranges()).flat_map(Range::parts);
-        Self {
-            known,
-            barred: pools.barred_for(name),
-            others: parts.map(|part| (part.start(), part.end())).collect(),
-        }
+        let parts = parts.map(|part| (part.start(), part.end()));
+        let cluster = networks::cidrs(services).map(|net| (net.network(), net.broadcast()));
+        let others = parts.chain(cluster).collect();
+        let mut barred = pools.barred_for(name);
+        networks::bar(&mut barred, &[], services);
+        Self { known, barred, others }
     }
 }
 

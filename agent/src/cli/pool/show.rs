@@ -51,7 +51,7 @@ const EXPECTED: &str = "pool show takes NodeIPPools, and NodeIPSlices of theirs"
 pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
     let source = Source::read(args.file.as_deref(), reach, EXPECTED)?;
     let chosen = source.chosen(&args.pools)?;
-    let views = chosen.iter().map(|known| View::new(known, &source.pools));
+    let views = chosen.iter().map(|known| View::new(known, &source.pools, &source.services));
     let condition = |known: &KnownPool| source.conditions.get(known.pool.name());
     let Some(format) = args.output.format() else {
         let shown: Vec<String> = views.map(|view| text(args, &view, condition(view.known))).collect();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use crds::{Kind, NodeIPPool, NodeIPSlice};
+use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::ResourceExt;
 use serde_json::Value;
 
@@ -14,8 +15,11 @@ use crate::cli::input::{self, Document};
 use crate::cli::{manifest, output};
 use crate::pools::{KnownPool, Pools};
 
+#[derive(Default)]
 pub(super) struct Source {
     pub(super) pools: Pools,
+    /// Of the cluster, which no pool gives of; a file names none.
+    pub(super) services: Vec<ServiceCIDR>,
     /// Reason and message of each pool that has a condition.
     pub(super) conditions: BTreeMap<String, (String, String)>,
 }
@@ -24,7 +28,7 @@ impl Source {
     /// A file, which is `expected` to be something, or the API where none is given.
     pub(super) fn read(file: Option<&Path>, reach: &Reach, expected: &'static str) -> anyhow::Result<Self> {
         match file {
-            Some(file) => Ok(Self { pools: of_file(file, expected)?, conditions: BTreeMap::new() }),
+            Some(file) => Ok(Self { pools: of_file(file, expected)?, ..Self::default() }),
             None => client::block_on(of_api(reach)),
         }
     }
@@ -75,7 +79,7 @@ fn of_file(path: &Path, expected: &'static str) -> anyhow::Result<Pools> {
 async fn of_api(reach: &Reach) -> anyhow::Result<Source> {
     let cluster = Cluster::reach(reach).await?;
     let slices = cluster.list::<NodeIPSlice>().await?;
-    let mut source = Source { pools: Pools::default(), conditions: BTreeMap::new() };
+    let mut source = Source { services: cluster.services().await?, ..Source::default() };
     for object in cluster.list::<NodeIPPool>().await? {
         let name = object.name_any();
         let at = format!("pool {name}");

@@ -27,6 +27,8 @@ pub struct Stage<'a> {
     taken: Taken,
     /// Of a sliced pool: each slice, and whose it is.
     slices: Vec<(IpNet, String)>,
+    /// Those of them that nodes would take.
+    cut: Vec<IpNet>,
 }
 
 impl<'a> Stage<'a> {
@@ -40,12 +42,13 @@ impl<'a> Stage<'a> {
             holders.insert(*ip, (entry.node_uid.clone(), entry.policy.to_string(), entry.is_held()));
         }
         let taken = Taken::of(pool, ledger.allocations.keys().copied());
-        Self { pool, barred, gives: ledger.gives(), held, holders, taken, slices }
+        Self { pool, barred, gives: ledger.gives(), held, holders, taken, slices, cut: Vec::new() }
     }
 
-    /// How many claims could still be served.
+    /// How many claims could still be served; of a sliced pool those of nodes that have no slice yet.
     pub fn available(&self) -> u128 {
-        PoolView { pool: self.pool, taken: &self.taken, barred: self.barred }.counts().available
+        let slices = self.slices.iter().map(|(cidr, _)| *cidr);
+        self.pool.counts(self.taken.iter(), slices, self.barred).available
     }
 
     pub(super) fn ask(&mut self, ask: &Ask<'_>, wish: &Wish) -> Result<Gets, Lacks> {
@@ -67,10 +70,13 @@ impl<'a> Stage<'a> {
         Ok(given)
     }
 
+    /// With the slice that would have been taken for it.
     pub(super) fn give_back(&mut self, ips: &[IpAddr]) {
         for ip in ips {
             self.taken.remove(*ip);
         }
+        let goes = |cidr: &IpNet| self.cut.contains(cidr) && ips.iter().any(|ip| cidr.contains(ip));
+        self.slices.retain(|(cidr, _)| !goes(cidr));
     }
 
     /// What the node has by this very claim; of a literal, by any of the policy's, or without one.
@@ -127,6 +133,7 @@ impl<'a> Stage<'a> {
         let next = choose_slice(&view, holder, &ask.node)?;
         let next: Vec<IpNet> = next.v4.iter().chain(&next.v6).map(|slice| slice.cidr).collect();
         let given = self.within(&next, ask, holder, true)?;
+        self.cut.extend(&next);
         self.slices.extend(next.into_iter().map(|cidr| (cidr, ask.node.name.to_owned())));
         Ok(given)
     }

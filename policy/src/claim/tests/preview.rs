@@ -129,3 +129,31 @@ fn r113_a_slice_of_its_own_or_the_next_one() {
         assert!(matches!(given.reason, Reason::Slice { new, .. } if new != own_one), "{given:?}");
     }
 }
+
+// R113: what is left of a sliced pool is what no slice has, and where every block is cut it runs out for who has none.
+#[test]
+fn r113_a_pool_whose_slices_are_all_cut_runs_out_for_nodes_without_one() {
+    let pool = pool_of(json!({"range": {"cidr": "10.0.0.0/29", "perNodeHostBits": 2}, "staticBand": "None"}));
+    let barred = Barred::default();
+    let labels = BTreeMap::new();
+    let uids = ["a", "b", "c"].map(node_uid);
+    let asks = ["a", "b", "c"].into_iter().zip(&uids).map(|(name, uid)| Ask {
+        node: NodeView { name, labels: &labels },
+        uid,
+        ready: true,
+        policy: "static-ip",
+    });
+    let asks: Vec<Ask<'_>> = asks.collect();
+    let stage = |slices| BTreeMap::from([(name(), Stage::new(&pool, &barred, &ledger(), slices))]);
+    let mut stages = stage(vec![("10.0.0.0/30".parse().unwrap(), "a".to_owned())]);
+    assert_eq!(stages[&name()].available(), 3, "of 6 addresses the 3 of the other block");
+    let foreseen = preview(&mut stages, &asks, &[wish()]);
+    let out: Vec<bool> =
+        foreseen.iter().map(|one| one.outcome.as_ref().is_err_and(Lacks::is_exhausted)).collect();
+    assert_eq!((out, stages[&name()].available()), (vec![false, false, true], 0));
+    // All captures or none: a block that would have been taken for one of them is left to the next.
+    let nowhere = Wish { pool: "nowhere".into(), ..wish() };
+    let mut stages = stage(Vec::new());
+    preview(&mut stages, &asks, &[wish(), nowhere]);
+    assert_eq!(stages[&name()].available(), 6);
+}

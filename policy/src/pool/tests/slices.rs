@@ -66,6 +66,21 @@ fn r118_counts_and_exhaustion() {
     );
 }
 
+/// What is available is what no slice has, held in it or not; what is held without a slice takes the block around it.
+#[test]
+fn r118_what_no_slice_has_is_available() {
+    let sliced = pool("range: {cidr: 10.0.0.0/24, perNodeHostBits: 4}");
+    let counts = |held: &[&str], slices: &[&str]| {
+        let (held, slices) = (held.iter().map(|text| ip(text)), slices.iter().map(|text| net(text)));
+        sliced.counts(held, slices, &Barred::default())
+    };
+    assert_eq!(counts(&[], &[]), Counts { capacity: 254, available: 254 });
+    assert_eq!(counts(&["10.0.0.65"], &["10.0.0.64/28"]), Counts { capacity: 254, available: 238 });
+    assert_eq!(counts(&["10.0.0.65", "10.0.0.81"], &["10.0.0.64/28"]).available, 222);
+    let whole = pool("range: {cidr: 10.0.0.0/24}");
+    assert_eq!(whole.counts([ip("10.0.0.65")], [], &Barred::default()).available, 253);
+}
+
 /// R93, D14: the mask is 32 − bits and 128 − bits.
 #[test]
 fn r93_masks() {

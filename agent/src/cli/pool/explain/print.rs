@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use policy::pool::{PoolView, Range};
+use policy::pool::Range;
 use policy::table::Table;
 use serde_json::{Map, Value, json};
 
@@ -21,16 +21,15 @@ pub(in crate::cli::pool) struct Counts {
     pub(in crate::cli::pool) held: u128,
     /// With `held`, `status.allocated`.
     pub(in crate::cli::pool) quarantined: u128,
-    /// `status.available`.
+    /// `status.available`: of a sliced pool what no slice has.
     pub(in crate::cli::pool) available: u128,
 }
 
 impl Counts {
     pub(in crate::cli::pool) fn of(view: &View<'_>) -> Self {
         let known = view.known;
-        let taken = known.taken();
-        let counted = PoolView { pool: &known.pool, taken: &taken, barred: &view.barred };
-        let counts = counted.counts();
+        let slices = known.slices.iter().map(|slice| slice.cidr);
+        let counts = known.pool.counts(known.held.keys().copied(), slices, &view.barred);
         let all = claims(known, |_| true);
         let held = claims(known, |holding| holding.quarantined.is_none());
         Self {
