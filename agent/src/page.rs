@@ -5,9 +5,9 @@
 //! through, policies, a search; and listens for the word that something changed (`/stream`), upon which it asks again for
 //! what it shows. Must never write anything to the API but questions about who is looking ([`gate`]).
 //!
-//! Costs: nothing while nobody looks. The first look begins four watches (pools, slices, policies, enactments), which end a
-//! minute after the last. A change of a pool that is looked at is read once, whoever looks: O(ledger). A map is O(cells +
-//! held addresses in it), whatever the size of the range.
+//! Costs: nothing while nobody looks. The first look begins five watches (pools, slices, policies, enactments, and ServiceCIDRs
+//! where the API has them), which end a minute after the last. A change of a pool that is looked at is read once, whoever
+//! looks: O(ledger). A map is O(cells + held addresses in it), whatever the size of the range.
 
 mod gate;
 mod history;
@@ -29,6 +29,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{self, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use ipnet::IpNet;
 use kube::Client;
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -59,9 +60,14 @@ pub(crate) struct PageError {
 
 type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
 
-/// Offers the page until the server is dropped.
-pub(crate) async fn start(address: SocketAddr, client: Client) -> Result<Server, PageError> {
-    let page = Arc::new(Page { gate: Gate::new(address, client.clone()), sight: Sight::new(client) });
+/// Offers the page until the server is dropped. `exclude`: what this process's settings say that no pool gives of.
+pub(crate) async fn start(
+    address: SocketAddr,
+    client: Client,
+    exclude: Vec<IpNet>,
+) -> Result<Server, PageError> {
+    let page =
+        Arc::new(Page { gate: Gate::new(address, client.clone()), sight: Sight::new(client, exclude) });
     let answer = move |request: Request<Incoming>| {
         let page = page.clone();
         async move { page.answer(&request).await }

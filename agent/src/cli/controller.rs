@@ -87,7 +87,7 @@ async fn work(args: &Args, settings: &Settings) -> anyhow::Result<()> {
     let _server = args.running.answer(Some(HEALTH), &health).await?;
     // With a way of its own: a right that only the page lacks is said, and makes no controller unready.
     let looking = args.connect.client(Arc::new(Rights::default())).await?;
-    let _page = args.look.offer(looking).await?;
+    let _page = args.look.offer(looking, &args.exclude_cidrs).await?;
     let identity = format!("{}-{}", client::hostname(), &api::random::id()[..8]);
     let (name, namespace) = (crds::names::lease::CONTROLLER, args.namespace.as_str());
     let election = Election::new(&client, namespace, name, &identity);

@@ -1,6 +1,7 @@
 //! The page to look at, as a setting of the verbs that offer it.
 
 use anyhow::bail;
+use ipnet::IpNet;
 use kube::Client;
 
 use crate::http::{Address, Server};
@@ -34,11 +35,12 @@ impl Look {
         }
     }
 
-    /// An address that was asked for must be free; the usual one may be another's.
-    pub(super) async fn offer(&self, client: Client) -> anyhow::Result<Option<Server>> {
+    /// An address that was asked for must be free; the usual one may be another's. `exclude`: networks that the verb's settings
+    /// keep free.
+    pub(super) async fn offer(&self, client: Client, exclude: &[IpNet]) -> anyhow::Result<Option<Server>> {
         let usual = USUAL.parse().unwrap_or(Address::Nowhere);
         let Address::At(address) = self.page_address.unwrap_or(usual) else { return Ok(None) };
-        match page::start(address, client).await {
+        match page::start(address, client, exclude.to_vec()).await {
             Ok(server) => {
                 say(&format!("a page to look at on http://{}", server.address));
                 Ok(Some(server))

@@ -152,7 +152,7 @@ async fn serve(args: &Serve) -> anyhow::Result<()> {
     for listener in listeners {
         serving.spawn(listener.serve(service(api.clone()), stopping.clone(), PATIENCE));
     }
-    let page = args.look.offer(api.client()).await?;
+    let page = args.look.offer(api.client(), &[]).await?;
     let notify = Notify::from_env();
     notify.ready().await;
     let [terminate, interrupt] = &mut asked;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy};
 use ipnet::IpNet;
+use k8s_openapi::api::networking::v1::ServiceCIDR;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
 use policy::claim::Entry;
@@ -15,17 +16,18 @@ use tokio::sync::watch;
 
 use super::history::History;
 use super::told::Told;
+use crate::api::task::Task;
 use crate::api::{Change, Link, Watched};
 use crate::clock::now;
 use crate::events::Heard;
-use crate::records;
+use crate::{networks, records};
 
 /// How long watches go on after the last look: a page that is loaded again finds them.
 const LINGER: Duration = Duration::from_secs(60);
 /// How long a first look may wait for everything to be read.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long for slices, which are many.
+/// How long for slices, which are many, and for networks, which there may be none of.
 const BRIEFLY: Duration = Duration::from_secs(2);
 
 /// What is seen, and when somebody last looked.
@@ -34,12 +36,13 @@ type Looked = Option<(Arc<Seen>, Instant)>;
 /// What is seen, if somebody looks.
 pub(super) struct Sight {
     client: Client,
+    exclude: Vec<IpNet>,
     seen: Arc<Mutex<Looked>>,
 }
 
 impl Sight {
-    pub(super) fn new(client: Client) -> Self {
-        Self { client, seen: Arc::default() }
+    pub(super) fn new(client: Client, exclude: Vec<IpNet>) -> Self {
+        Self { client, exclude, seen: Arc::default() }
     }
 
     /// Everything, read once at least; or why not.
@@ -55,7 +58,7 @@ impl Sight {
         let mut kept = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = kept.take().map_or_else(
             || {
-                let seen = Seen::start(&self.client);
+                let seen = Seen::start(&self.client, self.exclude.clone());
                 tokio::spawn(end_unseen(self.seen.clone()));
                 seen
             },
@@ -149,15 +152,59 @@ pub(super) struct Seen {
     slices: Watched<NodeIPSlice>,
     policies: Watched<NodeNetworkConfigurationPolicy>,
     enactments: Watched<NodeNetworkConfigurationEnactment>,
+    networks: Networks,
     told: Told,
 }
 
+/// What no pool gives of: what settings name, and the cluster's ServiceCIDRs.
+struct Networks {
+    exclude: Vec<IpNet>,
+    /// Nothing until it is known whether the API has them and they may be read.
+    services: watch::Receiver<Option<Option<Watched<ServiceCIDR>>>>,
+    /// Nobody waits for that any longer.
+    until: tokio::time::Instant,
+    _follow: Task,
+}
+
+impl Networks {
+    fn start(client: &Client, exclude: Vec<IpNet>, changes: watch::Sender<u64>) -> Self {
+        let (followed, services) = watch::channel(None);
+        let client = client.clone();
+        let follow = Task::spawn(async move {
+            let of_services = changes.clone();
+            let watched = networks::follow(&client, move || tick(&of_services)).await;
+            followed.send_replace(Some(watched));
+            tick(&changes);
+        });
+        Self { exclude, services, until: tokio::time::Instant::now() + BRIEFLY, _follow: follow }
+    }
+
+    async fn started(&self) {
+        let mut services = self.services.clone();
+        let _ = tokio::time::timeout_at(self.until, services.wait_for(Option::is_some)).await;
+    }
+
+    fn barred(&self) -> Barred {
+        let services = match &*self.services.borrow() {
+            Some(Some(watched)) => watched.all(),
+            Some(None) | None => Vec::new(),
+        };
+        let mut barred = Barred::default();
+        networks::bar(&mut barred, &self.exclude, services.iter().map(|object| &**object));
+        barred
+    }
+}
+
+/// Something is other than it was.
+fn tick(changes: &watch::Sender<u64>) {
+    changes.send_modify(|count| *count += 1);
+}
+
 impl Seen {
-    fn start(client: &Client) -> Arc<Self> {
+    fn start(client: &Client, exclude: Vec<IpNet>) -> Arc<Self> {
         let (changes, _) = watch::channel(0);
         let index = Arc::new(Mutex::new(Index { since: now(), ..Index::default() }));
         let all = ListParams::default;
-        let tick = |changes: &watch::Sender<u64>| changes.send_modify(|count| *count += 1);
         let of_pools = (index.clone(), changes.clone());
         let of_slices = (index.clone(), changes.clone());
         let (of_policies, of_enactments) = (changes.clone(), changes.clone());
@@ -172,17 +219,20 @@ impl Seen {
             }),
             policies: Watched::start(Api::all(client.clone()), all(), move |_| tick(&of_policies)),
             enactments: Watched::start(Api::all(client.clone()), all(), move |_| tick(&of_enactments)),
+            networks: Networks::start(client, exclude, changes.clone()),
             told: Told::new(client),
             index,
             changes,
         })
     }
 
-    /// Slices are waited for briefly, and not where they can't be read: without them the rest is still worth a look.
+    /// Slices and networks are waited for briefly, and slices not where they can't be read: without them the rest is still
+    /// worth a look.
     async fn started(&self) {
         self.pools.started().await;
         self.policies.started().await;
         self.enactments.started().await;
+        self.networks.started().await;
         if matches!(self.slices.link(), Link::Starting) {
             let _ = tokio::time::timeout(BRIEFLY, self.slices.started()).await;
         }
@@ -211,9 +261,9 @@ impl Seen {
         lock(&self.index).pools.get(name).cloned()
     }
 
-    /// What this pool's addresses are that others have too.
+    /// What this pool's addresses are that others have too, or the cluster.
     pub(super) fn barred(&self, name: &str) -> Barred {
-        let mut barred = Barred::default();
+        let mut barred = self.networks.barred();
         for (other, seen) in self.pools() {
             seen.pool.iter().filter(|_| other != name).for_each(|pool| barred.pool(pool));
         }

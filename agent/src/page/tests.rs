@@ -19,8 +19,13 @@ struct Look {
 impl Look {
     fn new(address: &str) -> Self {
         let api = embedded::Api::in_memory();
+        Self::by(address, api.client(), api, Vec::new())
+    }
+
+    /// By another way to the API, with settings.
+    fn by(address: &str, client: Client, api: embedded::Api, exclude: Vec<IpNet>) -> Self {
         let address: SocketAddr = address.parse().unwrap();
-        let page = Page { gate: Gate::new(address, api.client()), sight: Sight::new(api.client()) };
+        let page = Page { gate: Gate::new(address, client.clone()), sight: Sight::new(client, exclude) };
         Self { api, page }
     }
 
@@ -90,6 +95,41 @@ async fn each_address_of_a_small_pool_is_told() {
     let pools = look.get("/pools").await;
     assert_eq!(pools["pools"][0]["name"], "traffic-1");
     assert_eq!(pools["pools"][0]["quarantined"], 1);
+}
+
+/// R102: what settings and the cluster keep free is not free to look at, and it is said whose it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn r102_networks_that_no_pool_gives_of_are_told() {
+    let api = embedded::Api::in_memory();
+    let behind = api.client();
+    // As a cluster's API: this one has no ServiceCIDRs.
+    let services = json!({"kind": "ServiceCIDRList", "apiVersion": "networking.k8s.io/v1", "metadata": {"resourceVersion": "1"},
+        "items": [{"metadata": {"name": "kubernetes"}, "spec": {"cidrs": ["10.10.10.8/29"]}}]});
+    let cluster = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let (behind, services) = (behind.clone(), services.to_string());
+        async move {
+            let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+            match path.ends_with("/servicecidrs") {
+                true if query.contains("watch") => std::future::pending().await,
+                true => Ok(Response::new(kube::client::Body::from(services.into_bytes()))),
+                false => Ok::<_, tower::BoxError>(behind.send(request).await?),
+            }
+        }
+    });
+    let exclude = vec!["10.10.10.0/31".parse().unwrap()];
+    let look = Look::by("127.0.0.1:9467", Client::new(cluster, "default"), api, exclude);
+    look.pool("traffic-1", seeds(), json!({})).await;
+    let map = look.get("/map?pool=traffic-1&range=default&family=4").await;
+    let states: Vec<&str> =
+        map["cells"].as_array().unwrap().iter().map(|cell| cell["state"].as_str().unwrap()).collect();
+    let (free, barred) = ("free", "barred");
+    let drawn = [barred, free, free, "excluded", free, free, "excluded", barred, "reserved", barred];
+    assert_eq!(states, drawn);
+    let whose = |ip: &str| format!("/address?pool=traffic-1&ip={ip}");
+    let why = look.get(&whose("10.10.10.1")).await["why"].clone();
+    assert_eq!(why, "network 10.10.10.0/31 of the settings has it too, so nobody gets it");
+    let why = look.get(&whose("10.10.10.10")).await["why"].clone();
+    assert_eq!(why, "Service CIDR 10.10.10.8/29 has it too, so nobody gets it");
 }
 
 /// A range that is larger than a screen: counted in stretches, and looked into.

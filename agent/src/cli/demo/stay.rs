@@ -24,7 +24,8 @@ pub(super) async fn stay(folder: &Path, inside: bool) -> anyhow::Result<()> {
     }
     until_ready(&stage).await?;
     // Any port: several demos may stay.
-    let page = page::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), stage.client.clone()).await?;
+    let page =
+        page::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), stage.client.clone(), Vec::new()).await?;
     let hosts = HOSTS.join(", ");
     say(&format!("An API, a controller, and hosts with two network cards each stay up: {hosts}."));
     // The file and the names of namespaces are found in there alone, and so is the page, where no browser is.
