@@ -73,8 +73,17 @@ impl Cluster {
         optional(read).map_err(|error| told(&format!("{kind} {name} can't be read"), &error))
     }
 
-    /// Every pool with its ledger and slices.
+    /// Every pool with its ledger and slices. Slices that can't be read are warned of.
     pub(super) async fn pools(&self) -> anyhow::Result<PoolsSeen> {
+        let seen = self.pools_unsaid().await?;
+        for (_, name, why) in &seen.unreadable_slices {
+            output::warn(&format!("NodeIPSlice {name}"), why);
+        }
+        Ok(seen)
+    }
+
+    /// The same for who says of each what can't be read.
+    pub(super) async fn pools_unsaid(&self) -> anyhow::Result<PoolsSeen> {
         let slices = self.list::<NodeIPSlice>().await?;
         Ok(PoolsSeen::of(self.list::<NodeIPPool>().await?, &slices))
     }
@@ -139,6 +148,17 @@ pub(super) struct PoolsSeen {
     seen: BTreeMap<String, PoolSeen>,
     /// Those that can't be read, and why.
     unreadable: BTreeMap<String, String>,
+    /// Slices that can't be read: the pool, the slice, and why.
+    unreadable_slices: Vec<(String, String, String)>,
+}
+
+/// An object that can't be read: what it holds nobody knows.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Unreadable {
+    /// The one that it is about, where that is known.
+    pub(super) pool: Option<String>,
+    /// Which, and why.
+    pub(super) what: String,
 }
 
 impl PoolsSeen {
@@ -167,7 +187,7 @@ impl PoolsSeen {
                     ledger.allocations.extend(part.ledger.allocations.clone());
                     own.push(part);
                 }
-                Err(why) => output::warn(&format!("NodeIPSlice {}", slice.name_any()), why),
+                Err(why) => self.unreadable_slices.push((name.clone(), slice.name_any(), why.to_string())),
             }
         }
         self.seen.insert(name, PoolSeen { object: Arc::new(object), pool, ledger, slices: own });
@@ -216,6 +236,27 @@ impl PoolsSeen {
             return Ok(self.iter().collect());
         }
         names.iter().map(|name| self.seen.get_key_value(name).ok_or_else(|| self.missing(name))).collect()
+    }
+
+    /// The same without those that can't be read: [`Self::unreadable`] has them.
+    pub(super) fn readable<'a>(
+        &'a self,
+        names: &[String],
+    ) -> anyhow::Result<Vec<(&'a String, &'a PoolSeen)>> {
+        let is_there = |name: &&String| self.seen.contains_key(*name) || self.unreadable.contains_key(*name);
+        match names.iter().find(|name| !is_there(name)) {
+            Some(name) => Err(self.missing(name)),
+            None => Ok(self.iter().filter(|(name, _)| names.is_empty() || names.contains(name)).collect()),
+        }
+    }
+
+    /// What can't be read of these pools, or of all.
+    pub(super) fn unreadable(&self, names: &[String]) -> Vec<Unreadable> {
+        let pools = self.unreadable.iter().map(|(name, why)| (name, format!("NodeIPPool {name}: {why}")));
+        let slices = self.unreadable_slices.iter();
+        let slices = slices.map(|(pool, name, why)| (pool, format!("NodeIPSlice {name}: {why}")));
+        let asked = pools.chain(slices).filter(|(pool, _)| names.is_empty() || names.contains(pool));
+        asked.map(|(pool, what)| Unreadable { pool: Some(pool.clone()), what }).collect()
     }
 
     /// What this pool never gives because it belongs to others too, or to the cluster.

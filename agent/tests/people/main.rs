@@ -55,4 +55,5 @@ stories! {
     pools::a_slip_of_the_pen_is_answered,
     pools::r119_a_pool_of_slices_is_one_to_look_at,
     verify::r34_r40_r66_r67_differences_are_named,
+    verify::what_cant_be_read_counts,
 }

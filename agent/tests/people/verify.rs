@@ -1,8 +1,9 @@
 //! Ledger, enactments and interfaces compared.
 
+use hyper::http::Method;
 use serde_json::{Value, json};
 
-use crate::field::{Claim, Field, held};
+use crate::field::{Claim, Field, PREFIX, held};
 
 pub(crate) fn r34_r40_r66_r67_differences_are_named(field: &Field) {
     let pool = field.pool("traffic-1", &json!({"cidr": "10.10.10.0/24"}));
@@ -61,4 +62,63 @@ pub(crate) fn r34_r40_r66_r67_differences_are_named(field: &Field) {
     assert!(ran.stdout.contains("NotThere") && ran.stdout.contains("10.10.10.5"), "{}", ran.stdout);
     let said = field.berth("pool verify --host --node node0x").failed(1);
     assert!(said.contains("there is no Node \"node0x\"; did you mean node01, node02?"), "{said}");
+}
+
+/// That all agrees can't be said of what can't be read: pools, slices, enactments.
+pub(crate) fn what_cant_be_read_counts(field: &Field) {
+    let pool = field.pool("traffic-1", &json!({"cidr": "10.10.10.0/24"}));
+    field.pool("cut", &json!({"cidr": "10.30.0.0/24", "perNodeHostBits": 4}));
+    field.pool("later", &json!({"cidr": "10.40.0.0/24"}));
+    let node = field.node("node01", false);
+    field.ledger("traffic-1", &pool, &[(4, "10.10.10.5", held("node01", &node, "static-ip"))]);
+    let claim = Claim { policy: "static-ip", pool: "traffic-1", pool_uid: &pool, ip: "10.10.10.5" };
+    field.enactment("node01", &node, &claim);
+    assert_eq!(field.berth("pool verify").ok(), "3 pools: no difference\n");
+
+    // As another version of Berth may write them.
+    let encoding = json!({"metadata": {"annotations": {"nmstate.io/ledger-encoding": "of-tomorrow"}}});
+    field.slice("cut", "10.30.0.16/28", "node01", &node, "10.30.0.17");
+    for object in ["nodeippools/later", "nodeipslices/cut.10.30.0.16"] {
+        field.ask(Method::PATCH, &format!("{PREFIX}/{object}"), &encoding);
+    }
+    // Whose it is nobody knows.
+    let other = field.node("node02", false);
+    field.enactment("node02", &other, &Claim { ip: "10.10.10.6", ..claim });
+    let nobody = json!({"metadata": {"ownerReferences": null}});
+    let path = format!("{PREFIX}/nodenetworkconfigurationenactments/node02.static-ip");
+    field.ask(Method::PATCH, &path, &nobody);
+
+    let ran = field.berth("pool verify -o json");
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "error: 3 objects can't be read\n"), "{}", ran.stdout);
+    let found: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(found["pools"], json!(["cut", "traffic-1"]), "what was compared");
+    let all = found["differences"].as_array().expect("it is there");
+    let told: Vec<(&str, &str)> = all
+        .iter()
+        .map(|one| {
+            assert_eq!(one["kind"], "Unreadable");
+            let message = one["message"].as_str().expect("it is there");
+            (one["pool"].as_str().unwrap_or_default(), message.split(':').next().unwrap_or_default())
+        })
+        .collect();
+    let expected = [
+        ("cut", "NodeIPSlice cut.10.30.0.16"),
+        ("later", "NodeIPPool later"),
+        ("traffic-1", "NodeNetworkConfigurationEnactment node02.static-ip"),
+    ];
+    assert_eq!(told, expected);
+    let ran = field.berth("pool verify later -o wide");
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, "error: 1 object can't be read\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("Unreadable") && ran.stdout.contains("can't be read: NodeIPPool later"),
+        "{}",
+        ran.stdout
+    );
+    // What others have is no matter of this pool's; other verbs warn.
+    let ran = field.berth("pool verify cut");
+    assert_eq!(ran.stderr, "error: 1 object can't be read\n", "{}", ran.stdout);
+    let ran = field.berth("pool ls");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning: NodeIPPool later: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("warning: NodeIPSlice cut.10.30.0.16: "), "{}", ran.stderr);
 }
