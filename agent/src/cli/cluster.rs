@@ -124,12 +124,20 @@ impl Cluster {
 pub(super) fn told(what: &str, error: &kube::Error) -> anyhow::Error {
     let words = words(error);
     match trouble(error) {
+        Trouble::NotFound if is_gone(error) => anyhow!("{what}: it is not there, or no longer\n{words}"),
         Trouble::NotFound => anyhow!(
             "{what}: the API has no such kind; install the definitions with 'berth crds | kubectl apply -f -'\n{words}"
         ),
         Trouble::Away => anyhow!("{what}: the API can't be reached\n{words}"),
         _ => anyhow!("{what}\n{words}"),
     }
+}
+
+/// An object that is not there. Of a kind that is not there no object is named.
+pub(super) fn is_gone(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else { return false };
+    let names_it = status.details.as_ref().is_some_and(|details| !details.name.is_empty());
+    trouble(error) == Trouble::NotFound && names_it
 }
 
 /// A pool as the API has it.

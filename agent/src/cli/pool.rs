@@ -17,7 +17,8 @@ use super::client::Reach;
 
 /// Tools about pools
 ///
-/// Against a cluster or a 'berth serve'; show and explain also on files. What changes something asks first.
+/// Against a cluster or a 'berth serve'; show and explain also on files. Of those that change something release asks first;
+/// hold and resume don't, since either takes the other back.
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(super) struct Args {

@@ -1,4 +1,4 @@
-//! Something between `berth` and the API: at a request it answers itself.
+//! Something between `berth` and the API: at a request it does what somebody else does at that very moment, or answers itself.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ use crate::field::Field;
 /// What happens at a request.
 pub(crate) enum Does {
     Nothing,
+    /// Another's requests come first.
+    Asks(Vec<(Method, String, Value)>),
     /// The API is not asked.
     Answers(u16, Value),
 }
@@ -73,6 +75,14 @@ impl Between {
 async fn answer(client: Client, does: Does, request: Request<Incoming>) -> Result<Answer, BoxError> {
     match does {
         Does::Nothing => {}
+        Does::Asks(all) => {
+            for (method, path, body) in all {
+                let asked = Request::builder().method(method).uri(path);
+                let asked = asked.header(CONTENT_TYPE, "application/merge-patch+json");
+                let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+                client.request::<Value>(asked.body(body)?).await?;
+            }
+        }
         Does::Answers(code, value) => {
             let body = Full::new(Bytes::from(value.to_string())).map_err(|never| match never {});
             let answer = Response::builder().status(code).header(CONTENT_TYPE, "application/json");

@@ -50,6 +50,7 @@ stories! {
     pools::r42_r82_pools_are_listed_shown_and_explained,
     pools::r40_release_quarantines_what_is_gone_and_refuses_the_living,
     pools::rule6_hold_and_resume,
+    pools::what_is_gone_by_then_is_held_no_longer,
     pools::r102_what_the_cluster_has_is_not_free,
     pools::history_is_events_and_the_ledger,
     pools::a_slip_of_the_pen_is_answered,

@@ -4,7 +4,7 @@ use hyper::http::Method;
 use serde_json::json;
 
 use crate::between::{Between, Does};
-use crate::field::{Claim, Field, held, quarantined};
+use crate::field::{Claim, Field, PREFIX, held, quarantined};
 
 /// Ten addresses, two of them excluded and one the gateway.
 fn range() -> serde_json::Value {
@@ -111,6 +111,9 @@ pub(crate) fn rule6_hold_and_resume(field: &Field) {
             .as_str()
             .map(str::to_owned)
     };
+    // Nobody is asked, and nothing says otherwise.
+    let help = field.berth("pool --help").ok();
+    assert!(help.contains("release asks first; hold and resume don't"), "{help}");
     assert!(field.berth("pool hold").failed(2).contains("say which pool, or --all"));
     assert!(field.berth("pool hold traffic-1 --all").failed(2).contains("either pools or --all"));
     let said = field.berth("pool hold --all --reason restore").ok();
@@ -139,6 +142,63 @@ pub(crate) fn rule6_hold_and_resume(field: &Field) {
     assert!(said.contains("traffic-2: resumed; it gives again at 2999-01-01T00:00:00Z"), "{said}");
     assert!(said.contains("traffic-1: was not on hold"), "{said}");
     assert_eq!(annotation("traffic-2"), None);
+}
+
+/// A slice that its agent gives back and a pool that somebody deletes between the look and the write end nothing: all pools are
+/// held before any slice is written.
+pub(crate) fn what_is_gone_by_then_is_held_no_longer(field: &Field) {
+    let node = field.node("node01", false);
+    for (pool, range) in [("cut-1", "10.30.0.0/24"), ("cut-2", "10.31.0.0/24"), ("cut-3", "10.32.0.0/24")] {
+        field.pool(pool, &json!({"cidr": range, "perNodeHostBits": 4}));
+    }
+    for first in ["10.30.0.64", "10.30.0.80", "10.32.0.16"] {
+        let pool = if first.starts_with("10.30") { "cut-1" } else { "cut-3" };
+        field.slice(pool, &format!("{first}/28"), "node01", &node, first);
+    }
+    let slice = format!("{PREFIX}/nodeipslices/cut-1.10.30.0.64");
+    let pool = format!("{PREFIX}/nodeippools/cut-2");
+    let (seen, first) = (std::sync::Arc::new(std::sync::Mutex::new(Vec::new())), slice.clone());
+    let written = seen.clone();
+    let way = Between::new(field, move |method, path| {
+        if method == Method::PATCH {
+            written.lock().expect("whole").push(path.rsplit('/').next().unwrap_or_default().to_owned());
+        }
+        // What is in a slice keeps it, but for the word that it need not.
+        let confirmed = json!({"metadata": {"annotations": {"nmstate.io/confirm-release": "1"}}});
+        match path {
+            _ if method != Method::PATCH => Does::Nothing,
+            _ if path == slice => Does::Asks(vec![
+                (Method::PATCH, slice.clone(), confirmed),
+                (Method::DELETE, slice.clone(), serde_json::Value::Null),
+            ]),
+            _ if path == pool => Does::Asks(vec![(Method::DELETE, pool.clone(), serde_json::Value::Null)]),
+            _ => Does::Nothing,
+        }
+    });
+    let ran = field.berth_by(&way, "pool hold --all");
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (1, "error: pool cut-2 was deleted meanwhile\n"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("cut-1: on hold") && ran.stdout.contains("cut-3: on hold"), "{}", ran.stdout);
+    let order = ["cut-1", "cut-2", "cut-3", "cut-1.10.30.0.64", "cut-1.10.30.0.80", "cut-3.10.32.0.16"];
+    assert_eq!(*seen.lock().expect("whole"), order);
+    let slices = field.get("nodeipslices", "")["items"].clone();
+    let slices = slices.as_array().expect("it is there");
+    assert!(slices.iter().all(|one| one["metadata"]["name"] != first.rsplit('/').next().unwrap_or_default()));
+    assert!(
+        slices.iter().all(|one| one["metadata"]["annotations"]["nmstate.io/hold"] == "by hand"),
+        "{slices:?}"
+    );
+    assert_eq!(slices.len(), 2);
+    // A kind that is not there is another matter.
+    let none = json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "details": {},
+        "message": "the server could not find the requested resource"});
+    let way = Between::new(field, move |_, _| Does::Answers(404, none.clone()));
+    let said = field.berth_by(&way, "pool hold --all").failed(1);
+    assert!(said.contains("the API has no such kind; install the definitions"), "{said}");
 }
 
 /// R102: the cluster's own networks are free nowhere, and it is said whose an address is. Where they may not be read there is a

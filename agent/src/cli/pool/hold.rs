@@ -7,9 +7,10 @@ use kube::core::ClusterResourceScope;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use crate::cli::client::{self, Reach};
-use crate::cli::cluster::{Cluster, PoolSeen, time, told};
+use crate::cli::cluster::{Cluster, PoolSeen, is_gone, time, told};
 use crate::cli::output::{self, Listing};
 use crate::cli::{UsageError, terminal};
 use crate::records::pool::ENDLESS;
@@ -65,6 +66,11 @@ struct Which {
     output: Listing,
 }
 
+/// Pools that were deleted between the look and the write.
+#[derive(Debug, Error)]
+#[error("{}", .0.iter().map(|name| format!("pool {name} was deleted meanwhile")).collect::<Vec<_>>().join("\n"))]
+struct Gone(Vec<String>);
+
 pub(super) fn hold(args: &HoldArgs, reach: &Reach) -> anyhow::Result<String> {
     let text = |name: &str, seen: &PoolSeen| {
         let seconds = seen.pool.quarantine();
@@ -114,27 +120,41 @@ fn change(
     client::block_on(async {
         let cluster = Cluster::reach(reach).await?;
         let pools = cluster.pools().await?;
-        let chosen = pools.chosen(&which.pools)?;
+        let (mut written, mut gone) = (Vec::new(), Vec::new());
+        // Of a pool on hold no slice is cut: slices are looked for when all pools are.
+        for (name, seen) in pools.chosen(&which.pools)? {
+            match annotate::<NodeIPPool>(&cluster, name, value).await? {
+                true => written.push((name, seen)),
+                false => gone.push(name.clone()),
+            }
+        }
+        let slices = cluster.list::<NodeIPSlice>().await?;
         let mut answer = String::new();
         let mut documents = Vec::new();
-        for (name, seen) in chosen {
-            annotate::<NodeIPPool>(&cluster, name, value).await?;
-            for slice in &seen.slices {
-                annotate::<NodeIPSlice>(&cluster, &slice.name, value).await?;
+        for (name, seen) in written {
+            let mut count = 0;
+            for slice in slices.iter().filter(|slice| slice.spec.pool == *name) {
+                // One that was given back meanwhile has nothing to give.
+                count += usize::from(annotate::<NodeIPSlice>(&cluster, &slice.name_any(), value).await?);
             }
             answer += &text(name, seen);
             documents.push(json!({
-                "pool": name, "hold": !value.is_null(), "was": seen.ledger.hold.is_some(), "slices": seen.slices.len(),
+                "pool": name, "hold": !value.is_null(), "was": seen.ledger.hold.is_some(), "slices": count,
             }));
         }
-        match which.output.format() {
-            Some(format) => output::document(&Value::Array(documents), format),
-            None => Ok(answer),
+        if let Some(format) = which.output.format() {
+            answer = output::document(&Value::Array(documents), format)?;
         }
+        if gone.is_empty() {
+            return Ok(answer);
+        }
+        output::answer(&answer)?;
+        Err(Gone(gone).into())
     })
 }
 
-async fn annotate<K>(cluster: &Cluster, name: &str, value: &Value) -> anyhow::Result<()>
+/// Whether it is there.
+async fn annotate<K>(cluster: &Cluster, name: &str, value: &Value) -> anyhow::Result<bool>
 where
     K: Resource<Scope = ClusterResourceScope> + Clone + DeserializeOwned + std::fmt::Debug,
     K::DynamicType: Default,
@@ -143,6 +163,9 @@ where
     let patch = Patch::Merge(json!({"metadata": {"annotations": {HOLD: value}}}));
     let params = PatchParams::default();
     let write = api.patch(name, &params, &patch);
-    let written = terminal::patiently(&format!("writing {name}"), write).await;
-    written.map(drop).map_err(|error| told(&format!("{name} can't be written"), &error))
+    match terminal::patiently(&format!("writing {name}"), write).await {
+        Ok(_) => Ok(true),
+        Err(error) if is_gone(&error) => Ok(false),
+        Err(error) => Err(told(&format!("{name} can't be written"), &error)),
+    }
 }
