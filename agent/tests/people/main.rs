@@ -55,6 +55,7 @@ stories! {
     pools::history_is_events_and_the_ledger,
     pools::a_slip_of_the_pen_is_answered,
     pools::r119_a_pool_of_slices_is_one_to_look_at,
+    pools::r119_slices_of_nodes_that_are_gone_are_the_controllers_to_free,
     verify::r34_r40_r66_r67_differences_are_named,
     verify::what_cant_be_read_counts,
 }

@@ -351,3 +351,54 @@ pub(crate) fn r119_a_pool_of_slices_is_one_to_look_at(field: &Field) {
     assert_eq!((ran.code, &found["differences"][0]["kind"]), (1, &json!("NodeGone")), "{found}");
     assert_eq!(found["differences"][0]["ip"], "10.30.0.65");
 }
+
+/// A slice goes as a whole, by the controller: that is what is said, and what it waits for where it stopped.
+pub(crate) fn r119_slices_of_nodes_that_are_gone_are_the_controllers_to_free(field: &Field) {
+    let uid = field.pool("cut", &json!({"cidr": "10.30.0.0/24", "perNodeHostBits": 4}));
+    let node = |n: usize| (format!("10.30.0.{}", n * 16), format!("node{n:02}"));
+    let (first, gone) = node(1);
+    let slice = field.slice("cut", &format!("{first}/28"), &gone, "gone", &first);
+    let release = || field.berth(&format!("pool release cut {first} --yes")).failed(1);
+    let said = release();
+    let by_itself = "is in slice cut.10.30.0.16 of node node01, which is gone: the controller sets it aside, and after a quarantine \
+        of 300 s frees it, and the slice, by itself\n";
+    assert_eq!(said, format!("error: {first} {by_itself}"));
+    // A Node of that name is another one.
+    field.node(&gone, false);
+    assert_eq!(release(), format!("error: {first} {by_itself}"));
+    // More than three at once.
+    for (first, gone) in (2..=4).map(node) {
+        field.slice("cut", &format!("{first}/28"), &gone, "gone", &first);
+    }
+    let said = release();
+    assert!(said.contains("4 holders are gone, more than 3: where it didn't see them go it stops"), "{said}");
+    let about = json!({"apiVersion": "nmstate.io/v1", "kind": "NodeIPPool", "name": "cut", "uid": uid});
+    let message = "4 holders vanished at once and unseen, more than 3: nothing of theirs is released before an administrator \
+        confirms with the annotation nmstate.io/confirm-release: \"4\"";
+    let event = json!({
+        "kind": "Event", "apiVersion": "v1", "metadata": {"name": format!("cut.{uid}"), "namespace": "default"},
+        "involvedObject": about, "reason": "ReleaseStopped", "message": message, "type": "Warning",
+        "firstTimestamp": "2026-11-17T09:00:00Z", "lastTimestamp": "2026-11-17T09:00:00Z", "count": 1,
+        "source": {"component": "berth-controller"},
+    });
+    field.ask(Method::POST, "/api/v1/namespaces/default/events", &event);
+    let said = release();
+    assert!(said.contains(&format!("it stopped: {message}")), "{said}");
+    assert!(
+        said.contains("kubectl annotate nodeippool cut nmstate.io/confirm-release=N --overwrite"),
+        "{said}"
+    );
+    // The word is given.
+    let confirmed = json!({"metadata": {"annotations": {"nmstate.io/confirm-release": "4"}}});
+    field.ask(Method::PATCH, &format!("{PREFIX}/nodeippools/cut"), &confirmed);
+    assert_eq!(release(), format!("error: {first} {by_itself}"));
+    // It is under way.
+    let aside = quarantined(&gone, "2999-01-01T00:00:00Z");
+    let status = json!({"status": {"sequence": 2, "rebuiltFor": slice, "allocations": {&first: aside}}});
+    field.ask(Method::PATCH, &format!("{PREFIX}/nodeipslices/cut.{first}/status"), &status);
+    let said = release();
+    assert!(
+        said.contains("it is quarantined until 2999-01-01T00:00:00Z; then the controller frees it"),
+        "{said}"
+    );
+}

@@ -7,7 +7,11 @@
 use std::net::IpAddr;
 
 use crds::NodeIPPoolStatus;
-use policy::claim::{Fate, Ledger, NotReleased, Released, release};
+use crds::names::annotation::CONFIRM_RELEASE;
+use kube::ResourceExt;
+use policy::claim::{
+    Brake, EntryState, Fate, Ledger, NodeSlice, NotReleased, Quarantine, Released, Time, release, tend_slices,
+};
 use policy::pool::Barred;
 use serde_json::json;
 
@@ -17,6 +21,8 @@ use crate::cli::output::{self, Listing};
 use crate::cli::terminal;
 use crate::clock::now;
 use crate::controller::ledger::{self, Written};
+use crate::controller::reading::Reading;
+use crate::events::Heard;
 use crate::ledger::claims::NotGiving;
 use crate::records;
 use crate::records::pool::reason_word;
@@ -50,6 +56,9 @@ const EXAMPLES: &str = "\
 Examples:
   berth pool release traffic-1 10.10.10.8
   berth pool release traffic-1 10.10.10.8 --yes";
+
+/// The Event of a controller that waits for an administrator's word (docs/operations.md).
+const STOPPED: &str = "ReleaseStopped";
 
 /// Others may write first this often.
 const TRIES: usize = 5;
@@ -85,15 +94,19 @@ pub(super) fn run(args: &Args, reach: &Reach) -> anyhow::Result<String> {
 /// What would become of it, by what the API says now.
 async fn decide(args: &Args, cluster: &Cluster, seen: &PoolSeen) -> anyhow::Result<Released> {
     let ip = args.ip.to_canonical();
-    if let Some(slice) = seen.slices.iter().find(|slice| slice.cidr.contains(&ip)) {
-        anyhow::bail!(
-            "{ip} is in slice {} of node {}: a slice is released as a whole, when its Node is gone",
-            slice.name,
-            slice.node
-        );
-    }
     let ledger: Ledger = records::pool::read(&seen.object, &seen.pool)?;
     let reading = cluster.facts().await?;
+    if let Some(slice) = seen.slices.iter().find(|slice| slice.cidr.contains(&ip)) {
+        if reading.facts(None).is_live(&slice.node, &slice.node_uid) {
+            anyhow::bail!(
+                "{ip} is in slice {} of node {}: a slice is released as a whole, when its Node is gone",
+                slice.name,
+                slice.node
+            );
+        }
+        let stopped = stopped(cluster, seen, &ledger, &reading).await;
+        anyhow::bail!("{}{}", of_a_gone_node(ip, slice, seen.pool.quarantine()), stopped.unwrap_or_default());
+    }
     if let Some(what) = reading.hidden(&args.pool.as_str().into()).first() {
         anyhow::bail!("nothing is taken from anybody while something can't be read\n{what}");
     }
@@ -108,6 +121,50 @@ async fn decide(args: &Args, cluster: &Cluster, seen: &PoolSeen) -> anyhow::Resu
         why => why.into(),
     };
     release(&ledger, ip, &reading.facts(None), seen.pool.quarantine(), now()).map_err(refused)
+}
+
+/// What the controller does about an address in a slice: by itself, and the slice as a whole.
+fn of_a_gone_node(ip: IpAddr, slice: &NodeSlice, quarantine: Time) -> String {
+    let NodeSlice { name, node, .. } = slice;
+    let whose = format!("{ip} is in slice {name} of node {node}, which is gone");
+    match slice.ledger.allocations.get(&ip).map(|entry| &entry.state) {
+        Some(EntryState::Quarantined(Quarantine { until, .. })) => {
+            let until = time(*until).map(|until| until.to_string()).unwrap_or_default();
+            format!(
+                "{whose}: it is quarantined until {until}; then the controller frees it, and the slice, by itself"
+            )
+        }
+        Some(EntryState::Held) => format!(
+            "{whose}: the controller sets it aside, and after a quarantine of {quarantine} s frees it, and the slice, by \
+             itself"
+        ),
+        None => format!("{whose}: held by nobody; the controller frees the slice by itself"),
+    }
+}
+
+/// Whether so many holders of slices vanished that the controller stops, and what it then waits for. How many of them it saw
+/// going it alone knows, so the number to confirm is the one that its Event names.
+async fn stopped(cluster: &Cluster, seen: &PoolSeen, ledger: &Ledger, reading: &Reading) -> Option<String> {
+    let annotated = seen.object.annotations().get(CONFIRM_RELEASE);
+    let confirmed = annotated.and_then(|count| count.parse().ok());
+    let facts = reading.facts(confirmed);
+    let tended = tend_slices(&seen.slices, Some(ledger), &facts, seen.pool.quarantine(), now());
+    let Brake { vanished, allowed } = tended.braked?;
+    let name = seen.pool.name();
+    let events = cluster.events(Some(("NodeIPPool", name))).await.unwrap_or_default();
+    let said = events.iter().map(Heard::of).filter(|heard| heard.what == STOPPED);
+    let said = said.max_by_key(|heard| heard.at);
+    let why = match said {
+        Some(Heard { message, .. }) => format!("it stopped: {message}"),
+        None => format!(
+            "{vanished} holders are gone, more than {allowed}: where it didn't see them go it stops, and an Event {STOPPED} of \
+             the pool says how many to confirm"
+        ),
+    };
+    Some(format!(
+        "\n{why}\nif their nodes are gone for good: kubectl annotate nodeippool {name} {CONFIRM_RELEASE}=N --overwrite, with the \
+         number that the Event names; if not, bring them back"
+    ))
 }
 
 fn question(args: &Args, released: &Released) -> String {
