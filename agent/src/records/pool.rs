@@ -16,13 +16,13 @@ use policy::pool::{
 };
 
 use super::{
-    RecordError, RecordErrors, Wrong, entry, read_ip, read_number, read_time, read_uid, write_ip,
+    LAST, RecordError, RecordErrors, Wrong, entry, read_ip, read_number, read_time, read_uid, write_ip,
     write_number, write_time,
 };
 
-/// The end of a hold that an annotation asks for and that nobody has begun: the first day of the last year that a time
-/// can be written of. The controller's first write gives it a real end (`status.hold`), before it asserts anything.
-pub const ENDLESS: Time = 32_472_144_000;
+/// The end of a hold that an annotation asks for and that nobody has begun: the last second that a time can be
+/// written of. The controller's first write gives it a real end (`status.hold`), before it asserts anything.
+pub const ENDLESS: Time = LAST;
 
 /// The largest count that is written: what every JSON reader keeps exact.
 const LARGEST_COUNT: u128 = (1 << 53) - 1;
