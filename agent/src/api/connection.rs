@@ -11,9 +11,12 @@
 //! And a server that is stopped acknowledges too, by its kernel: an answer that doesn't begin, or stops in the middle, is given
 //! up after `ANSWER`.
 //!
+//! And what is nested too deeply to be read is left out of answers on the way ([`shallow`]).
+//!
 //! Cost: two packets of some fifty bytes in `IDLE` for each silent connection, sent and answered by the kernels alone: a
 //! thousand agents with five watches each are 330 of these a second at the API server, and no request. Nobody is woken.
 
+mod shallow;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -42,6 +45,7 @@ use tower::util::{Either, option_layer};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::rights::{Noting, Rights};
+use shallow::Shallow;
 use token::Bearer;
 
 /// How long an answer may take to begin, and its parts to follow: what takes longer is as good as away, and every write is
@@ -146,16 +150,17 @@ fn late(what: &str) -> BoxError {
     format!("{what} within {} s", ANSWER.as_secs()).into()
 }
 
-/// An answer whose parts must follow each other in time, if there is a limit.
+/// An answer whose parts must follow each other in time, if there is a limit, no deeper than it can be read.
 struct Timely<B> {
     body: Pin<Box<B>>,
+    shallow: Shallow,
     wait: Option<(Duration, Pin<Box<Sleep>>)>,
 }
 
 impl<B> Timely<B> {
     fn new(body: B, limit: Option<Duration>) -> Self {
         let wait = limit.map(|limit| (limit, Box::pin(tokio::time::sleep(limit))));
-        Self { body: Box::pin(body), wait }
+        Self { body: Box::pin(body), shallow: Shallow::default(), wait }
     }
 }
 
@@ -172,6 +177,8 @@ where
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let part = self.body.as_mut().poll_frame(context);
+        let shallow = &mut self.shallow;
+        let part = part.map_ok(|frame| frame.map_data(|data| shallow.part(data)));
         let Some((limit, wait)) = &mut self.wait else { return part.map_err(Into::into) };
         match part {
             Poll::Ready(part) => {
@@ -186,7 +193,12 @@ where
         self.body.is_end_stream()
     }
 
+    /// At most as long as it comes.
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let mut hint = SizeHint::new();
+        if let Some(upper) = self.body.size_hint().upper() {
+            hint.set_upper(upper);
+        }
+        hint
     }
 }

@@ -92,12 +92,10 @@ impl Field {
     /// The real API server that all share, with nothing in it.
     pub(crate) fn real() -> Self {
         let plane = ControlPlane::shared();
-        let field = Self {
-            folder: Folder::new(),
-            kubeconfig: plane.kubeconfig(),
-            client: plane.client(),
-            server: None,
-        };
+        let _inside = RUNTIME.enter();
+        // Others read nothing of what is too deep for them.
+        let client = agent::api::connection::client(plane.config(), Default::default()).expect("a client");
+        let field = Self { folder: Folder::new(), kubeconfig: plane.kubeconfig(), client, server: None };
         let kinds =
             ["nodeippools", "nodeipslices", "nodenetworkstates", "nodenetworkconfigurationenactments"];
         let kinds = kinds.map(|kind| format!("{PREFIX}/{kind}"));
@@ -243,6 +241,21 @@ impl Field {
                 }}},
             }),
         );
+    }
+
+    /// This enactment's state is nested as deeply as the API takes it, and deeper than most can read where that is asked by nobody.
+    pub(crate) fn deepen(&self, enactment: &str) {
+        let levels = if self.server.is_some() { 60 } else { 200 };
+        let state = format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        let path = format!("{PREFIX}/nodenetworkconfigurationenactments/{enactment}/status");
+        let body = format!("{{\"status\":{{\"desiredState\":{state}}}}}");
+        let request = Request::builder()
+            .method(Method::PATCH)
+            .uri(path)
+            .header("content-type", "application/merge-patch+json");
+        let request = request.body(body.into_bytes()).expect("a request");
+        let taken = RUNTIME.block_on(self.client.request_text(request));
+        assert!(taken.expect("it is taken").len() > 5 * levels);
     }
 
     /// What a host shows on an interface.

@@ -44,6 +44,7 @@ macro_rules! stories {
 stories! {
     nodes::r82_nodes_are_listed_with_their_addresses,
     nodes::a_host_without_a_kubelet_is_retired,
+    nodes::what_is_nested_too_deeply_keeps_nobody_from_the_rest,
     plugin::it_is_a_plugin_of_kubectl,
     policies::r22_r24_r32_a_preview_says_who_gets_what_and_who_nothing,
     policies::r113_a_pool_whose_slices_are_all_cut_runs_out,

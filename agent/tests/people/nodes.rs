@@ -46,6 +46,15 @@ pub(crate) fn r82_nodes_are_listed_with_their_addresses(field: &Field) {
     assert_eq!((&gone["gone"], &gone["addresses"][0]["ip"]), (&json!(true), &json!("10.10.10.6")));
 }
 
+/// One object that could be read by nobody would keep all others from being read.
+pub(crate) fn what_is_nested_too_deeply_keeps_nobody_from_the_rest(field: &Field) {
+    world(field);
+    field.deepen("own.static-ip");
+    let shown = field.berth("node show own").ok();
+    assert!(shown.contains("\n10.10.10.5 "), "{shown}");
+    assert_eq!(field.berth("pool verify --live").ok(), "1 pool: no difference\n");
+}
+
 pub(crate) fn a_host_without_a_kubelet_is_retired(field: &Field) {
     world(field);
     let said = field.berth("node rm kept --yes").failed(1);
