@@ -227,8 +227,7 @@ impl Crowd {
     /// What [`Crowd::cut`] took is given back.
     pub(crate) async fn uncut(&self, pools: Pools) -> Result<()> {
         let (name, _) = pools.all().next().context("a pool")?;
-        lone::tidy(&self.ground.client(), &name).await?;
-        self.end(pools).await
+        lone::tidy(&self.ground.client(), &name).await
     }
 
     /// These pools, ready to give.
@@ -284,7 +283,7 @@ impl Crowd {
     }
 
     /// Pools that nobody has an address of go at once, where there is a controller; without one they stay.
-    async fn end(&self, pools: Pools) -> Result<()> {
+    pub(crate) async fn end(&self, pools: Pools) -> Result<()> {
         if self.controller.is_none() {
             return Ok(());
         }

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 
 use agent::embedded;
 use agent::telemetry::{self, Form, Level};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use api_tests::cluster::Cluster;
 use api_tests::control_plane::{Disk, Options};
 use kube::Client;
@@ -99,7 +99,7 @@ async fn fleet(many: usize) -> Result<()> {
     use nix::sys::resource::{Resource, setrlimit};
     // Each has its namespace, sockets and lock.
     let files = many as u64 * FILES + 1_000;
-    setrlimit(Resource::RLIMIT_NOFILE, files, files)?;
+    setrlimit(Resource::RLIMIT_NOFILE, files, files).with_context(|| format!("{files} open files; see ulimit -Hn"))?;
     let ground = Ground::Embedded(Box::leak(Box::new(embedded::Api::in_memory())));
     let counted = Counted::default();
     let mut crowd = Crowd::new(ground, counted.clone());
@@ -164,6 +164,7 @@ async fn measure(cluster: &'static Cluster, crowds: &[usize], rows: &str) -> Res
                     "       {:.1} times as long as the same agents take for objects of another kind",
                     lone.wall() / custom.wall()
                 );
+                crowd.end(pools).await?;
             }
         }
         crowd.unled(one).await?;

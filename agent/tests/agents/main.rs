@@ -193,6 +193,7 @@ suite! {
             rule6_a_hold_out_of_a_backup_has_its_time_before_it
             r35_r38_r39_a_whole_pool_is_reset
             r36_a_name_that_no_pool_has_is_told
+            r36_r37_a_sliced_pool_is_reset_in_part
             r36_r38_a_pool_is_reset_for_a_policy
             r37_r38_a_pool_is_reset_for_a_node;
         restart:

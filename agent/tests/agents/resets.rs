@@ -280,6 +280,41 @@ pub(crate) async fn r35_r38_a_sliced_pool_is_reset(on: On) {
     field.agree().await;
 }
 
+/// R36, R37 of a sliced pool: what its own ledger says of that policy, or of that node, is put together anew. What is in slices their
+/// nodes say, and nobody touches it.
+pub(crate) async fn r36_r37_a_sliced_pool_is_reset_in_part(on: On) {
+    let mut field = Field::new(on).await;
+    let range = json!({"cidr": SEEDS, "perNodeHostBits": 0});
+    field.pool("traffic-1", json!({"range": range, "quarantine": "1s"})).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let had = host.addresses("eth0");
+    let name = format!("traffic-1.{}", had[0].split('/').next().expect("an address"));
+    let slice = field.until::<NodeIPSlice>(&name, "held", |_| true).await;
+    for of in ["policy one", "enactment node01.one"] {
+        field.lose_controller().await;
+        let (ip, entry) = stale(&json!(crate::world::entries(&slice)), ["one", "node01"]);
+        field.patch_pool_status("traffic-1", json!({"allocations": {&ip: entry}})).await;
+        match of {
+            "policy one" => field.annotate_policy("one", RESET_POOL, json!("traffic-1")).await,
+            _ => field.annotate_enactment(&host, "one", RESET_POOL, json!("traffic-1")).await,
+        }
+        field.find_controller();
+        match of {
+            "policy one" => drop(field.until_policy("one", "done", is_unmarked).await),
+            _ => drop(field.until_enactment(&host, "one", "done", is_unmarked).await),
+        }
+        told_that(&field, POOL, "PoolReset", of).await;
+        let is_free = |pool: &Value| pool["status"]["allocations"].as_object().is_some_and(|all| all.is_empty());
+        field.until_pool("traffic-1", "free of it", is_free).await;
+    }
+    let after = field.until::<NodeIPSlice>(&name, "there", |_| true).await;
+    assert_eq!(after["metadata"]["resourceVersion"], slice["metadata"]["resourceVersion"]);
+    assert_eq!(host.addresses("eth0"), had);
+    field.agree().await;
+}
+
 /// D7 (R36): the value is a pool's name, exactly. Another is told on the policy, and nothing is reset.
 pub(crate) async fn r36_a_name_that_no_pool_has_is_told(on: On) {
     let field = Field::new(on).await;
