@@ -195,7 +195,7 @@ fn answered(before: &PoolClaims, part: &Part<'_>) -> Option<Vec<PatchOperation>>
     let mut operations = Vec::new();
     for answer in &part.answers {
         let capture = answer.key.capture.as_str();
-        operations.push(guard::same(&within(name, &["requests", capture, "id"]), json!(answer.id.as_str())));
+        operations.push(guard::same(&within(name, &["requests", capture, "id"]), json!(answer.id.text())));
         operations.push(guard::same(&within(name, &["requests", capture, "want"]), json!(answer.want)));
         match &answer.reply {
             Reply::Grant(grant) => {

@@ -72,11 +72,11 @@ pub(crate) fn node_uid(node: &str, uid: &str) -> NodeUid {
 
 /// An id keeps a mark of the file it is from, so that none is taken for one that a reader of files makes up.
 fn marked(entry: Entry) -> Entry {
-    let id = entry.request.as_ref().map(RequestId::as_str);
+    let id = entry.request.as_ref().map(RequestId::text);
     let id = id.or_else(|| (!entry.policy.as_str().is_empty()).then_some(""));
     Entry {
         node_uid: node_uid(entry.node.as_str(), entry.node_uid.as_str()),
-        request: id.map(|id| RequestId::new(format!("file:{id}"))),
+        request: id.map(|id| RequestId::of(&entry.node, &format!("file:{id}"))),
         ..entry
     }
 }

@@ -31,7 +31,7 @@ fn a_file_is_read_as_the_api_is() {
         node_uid: "uid:7".into(),
         policy: "p".into(),
         capture: "c".into(),
-        request: Some("file:r".into()),
+        request: Some("n/file:r".into()),
         sequence: 3,
         since: 5,
         kind: EntryKind::Static,

@@ -59,7 +59,7 @@ impl Agent {
         let good = self.book.in_good();
         let state = self.objects.state.get(self.name.as_str());
         let said = state.as_ref().and_then(|state| records::state::said(state).ok());
-        let fresh_id = RequestId::new(random::id());
+        let fresh_id = RequestId::of(&self.name, &random::id());
         let action = self.host.next(&Seen {
             now: now(),
             node: &node,

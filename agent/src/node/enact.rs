@@ -505,7 +505,7 @@ impl Agent {
     fn granted(&self, one: &Selected, key: &ClaimKey) -> Option<Granted> {
         let grant = one.claims(key)?.grants.get(key.capture.as_str())?;
         let record = self.host.journal.get(key)?;
-        let is_held = record.id.as_str() == grant.id && matches!(record.phase, Phase::Holding(_));
+        let is_held = record.id.text() == grant.id && matches!(record.phase, Phase::Holding(_));
         granted(grant).filter(|_| is_held)
     }
 

@@ -9,7 +9,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use policy::claim::{ClaimKey, Phase, PolicyName, Record};
+use policy::claim::{ClaimKey, NodeName, Phase, PolicyName, Record, RequestId};
 use policy::enact::named;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -115,7 +115,9 @@ impl Book {
     }
 
     pub(super) fn claims(&self) -> BTreeMap<ClaimKey, Record> {
-        self.journal.claims.iter().cloned().collect()
+        let node = NodeName::new(self.journal.node.as_str());
+        let own = |record: &Record| Record { id: RequestId::of(&node, record.id.as_str()), ..record.clone() };
+        self.journal.claims.iter().map(|(key, record)| (key.clone(), own(record))).collect()
     }
 
     /// What may be applied without the API: states whose every pooled address is held.
@@ -185,7 +187,9 @@ impl Book {
             enacted.ips.extend(used);
         }
         next.claims.retain(|(known, _)| known != key);
-        next.claims.extend(record.map(|record| (key.clone(), record.clone())));
+        // The whole file is of one node: its ids are written as it calls them.
+        let plain = |record: &Record| Record { id: RequestId::new(record.id.text()), ..record.clone() };
+        next.claims.extend(record.map(|record| (key.clone(), plain(record))));
         self.write(next)
     }
 
@@ -242,7 +246,14 @@ mod tests {
     fn claim() -> (ClaimKey, Record) {
         let key = ClaimKey { policy: "p".into(), pool: "pool".into(), capture: "c".into() };
         let lease = Lease { ips: vec!["10.0.0.1".parse().unwrap()], sequence: 3, pool: "uid".into() };
-        (key, Record { id: "id".into(), node_uid: "u".into(), phase: Phase::Holding(lease) })
+        (
+            key,
+            Record {
+                id: RequestId::of(&"node".into(), "id"),
+                node_uid: "u".into(),
+                phase: Phase::Holding(lease),
+            },
+        )
     }
 
     #[test]

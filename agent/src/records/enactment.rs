@@ -51,7 +51,8 @@ pub fn read(object: &Object) -> Result<Enactment, RecordErrors> {
     let policy = wrong.note(label(label::POLICY).ok_or_else(|| missing(label::POLICY)));
     let deleted = metadata.deletion_timestamp.as_ref();
     let deleting = deleted.and_then(|time| wrong.note(read_time("metadata.deletionTimestamp", time)));
-    let slots = wrong.note(pools(object)).map(|pools| read_slots(&pools, &mut wrong)).unwrap_or_default();
+    let slots =
+        wrong.note(pools(object)).map(|pools| read_slots(&node, &pools, &mut wrong)).unwrap_or_default();
     let policy = PolicyName::new(policy.map(String::as_str).unwrap_or_default());
     wrong.or(Enactment { uid: uid.into(), node, node_uid, policy, deleting, slots })
 }
@@ -124,7 +125,7 @@ pub fn asked(slots: &Slots) -> Result<Option<(String, String)>, RecordError> {
     Ok((!asked.is_empty()).then(|| (annotation::REQUESTS.to_owned(), value)))
 }
 
-fn read_slots(pools: &BTreeMap<String, PoolClaims>, wrong: &mut Wrong) -> Slots {
+fn read_slots(node: &NodeName, pools: &BTreeMap<String, PoolClaims>, wrong: &mut Wrong) -> Slots {
     let mut slots = Slots::new();
     for (pool, claims) in pools {
         // The list of addresses follows from the grants.
@@ -132,23 +133,23 @@ fn read_slots(pools: &BTreeMap<String, PoolClaims>, wrong: &mut Wrong) -> Slots 
         let path = |part: &str, capture: &str| format!("status.ippool.{pool}.{part}.{capture}");
         let key = |capture: &str| SlotKey { pool: pool.as_str().into(), capture: capture.into() };
         for (capture, request) in requests {
-            if let Some(request) = wrong.note(read_request(&path("requests", capture), request)) {
+            if let Some(request) = wrong.note(read_request(node, &path("requests", capture), request)) {
                 slots.entry(key(capture)).or_default().request = Some(request);
             }
         }
         for (capture, grant) in grants {
-            if let Some(grant) = wrong.note(read_grant(&path("grants", capture), grant)) {
+            if let Some(grant) = wrong.note(read_grant(node, &path("grants", capture), grant)) {
                 slots.entry(key(capture)).or_default().grant = Some(grant);
             }
         }
         for (capture, refusal) in refused {
-            slots.entry(key(capture)).or_default().refused = Some(read_refusal(refusal));
+            slots.entry(key(capture)).or_default().refused = Some(read_refusal(node, refusal));
         }
     }
     slots
 }
 
-fn read_request(path: &str, request: &api::Request) -> Result<Request, RecordError> {
+fn read_request(node: &NodeName, path: &str, request: &api::Request) -> Result<Request, RecordError> {
     let api::Request { id, want, holds, declined, literal } = request;
     let mut found = BTreeMap::new();
     for (i, api::Declined { ip, mac, interface }) in declined.iter().enumerate() {
@@ -162,7 +163,7 @@ fn read_request(path: &str, request: &api::Request) -> Result<Request, RecordErr
     let holds = holds.as_ref().map(|holds| lease::read_holds(&format!("{path}.holds"), holds));
     let literal = literal.as_ref().map(|ip| read_ip(&format!("{path}.literal"), ip));
     Ok(Request {
-        id: RequestId::new(id.as_str()),
+        id: RequestId::of(node, id),
         want: *want,
         holds: holds.transpose()?,
         declined: found,
@@ -170,11 +171,11 @@ fn read_request(path: &str, request: &api::Request) -> Result<Request, RecordErr
     })
 }
 
-fn read_grant(path: &str, grant: &api::Grant) -> Result<Grant, RecordError> {
-    Ok(Grant { id: RequestId::new(grant.id.as_str()), lease: lease::read_grant(path, grant)? })
+fn read_grant(node: &NodeName, path: &str, grant: &api::Grant) -> Result<Grant, RecordError> {
+    Ok(Grant { id: RequestId::of(node, &grant.id), lease: lease::read_grant(path, grant)? })
 }
 
-fn read_refusal(refusal: &api::Refusal) -> Refusal {
+fn read_refusal(node: &NodeName, refusal: &api::Refusal) -> Refusal {
     let api::Refusal { id, reason, message } = refusal;
     let reason = match reason {
         api::RefusalReason::Released => RefusalReason::Released,
@@ -182,7 +183,7 @@ fn read_refusal(refusal: &api::Refusal) -> Refusal {
         api::RefusalReason::NoAddress => RefusalReason::NoAddress,
         api::RefusalReason::NoSuchPool => RefusalReason::NoSuchPool,
     };
-    Refusal { id: RequestId::new(id.as_str()), reason, message: message.clone() }
+    Refusal { id: RequestId::of(node, id), reason, message: message.clone() }
 }
 
 /// The metadata to create an enactment with: whose it is, and the finalizer that keeps it while it holds addresses. A
@@ -252,7 +253,7 @@ pub fn request(
     });
     let holds = holds.as_ref().map(|lease| lease::write_holds(&format!("{path}.holds"), lease));
     Ok(api::Request {
-        id: id.to_string(),
+        id: id.text().to_owned(),
         want: *want,
         holds: holds.transpose()?,
         declined: declined.collect::<Result<_, RecordError>>()?,
@@ -264,7 +265,7 @@ pub fn request(
 pub fn grant(capture: &CaptureName, grant: &Grant, pool: &Pool) -> Result<api::Grant, RecordError> {
     let Grant { id, lease } = grant;
     let path = format!("status.ippool.{}.grants.{capture}", pool.name());
-    lease::write_grant(&path, id.as_str(), lease, pool)
+    lease::write_grant(&path, id.text(), lease, pool)
 }
 
 /// `status.ippool.<pool>.refused.<capture>`: what whoever serves claims writes.
@@ -276,5 +277,5 @@ pub fn refusal(refusal: &Refusal) -> api::Refusal {
         RefusalReason::NoAddress => api::RefusalReason::NoAddress,
         RefusalReason::NoSuchPool => api::RefusalReason::NoSuchPool,
     };
-    api::Refusal { id: id.to_string(), reason, message: message.clone() }
+    api::Refusal { id: id.text().to_owned(), reason, message: message.clone() }
 }

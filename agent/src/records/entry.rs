@@ -4,7 +4,9 @@
 //! nobody's), strictly where it decides who may use the address.
 
 use crds::pool::{Allocation, AllocationKind, AllocationState, QuarantineReason as Reason};
-use policy::claim::{Entry, EntryKind, EntryState, Quarantine, QuarantineReason, RequestId, Stamp, Stranger};
+use policy::claim::{
+    Entry, EntryKind, EntryState, NodeName, Quarantine, QuarantineReason, RequestId, Stamp, Stranger,
+};
 
 use super::{RecordError, read_number, read_time, write_number, write_time};
 
@@ -30,12 +32,13 @@ pub(super) fn read(path: &str, allocation: &Allocation) -> Result<Entry, RecordE
     if request.as_deref() == Some("") {
         return Err(RecordError::Missing { path: at("request") });
     }
+    let node = NodeName::new(node.as_str());
     Ok(Entry {
-        node: node.as_str().into(),
         node_uid: node_uid.as_str().into(),
         policy: policy.as_str().into(),
         capture: capture.as_str().into(),
-        request: request.as_deref().map(RequestId::new),
+        request: request.as_deref().map(|id| RequestId::of(&node, id)),
+        node,
         sequence: read_number(&at("sequence"), *sequence)?,
         since: since.as_ref().map(|since| read_time(&at("since"), since)).transpose()?.unwrap_or_default(),
         kind: kind.map_or(EntryKind::Dynamic, read_kind),
@@ -93,7 +96,7 @@ fn stray(path: &str, field: &str, here: &'static str) -> RecordError {
 pub(super) fn write(path: &str, entry: &Entry) -> Result<Allocation, RecordError> {
     let Entry { node, node_uid, policy, capture, request, sequence, since, kind, state } = entry;
     let at = |field: &str| format!("{path}.{field}");
-    if request.as_ref().is_some_and(|id| id.as_str().is_empty()) {
+    if request.as_ref().is_some_and(|id| id.text().is_empty()) {
         return Err(RecordError::Missing { path: at("request") });
     }
     let allocation = Allocation {
@@ -101,7 +104,7 @@ pub(super) fn write(path: &str, entry: &Entry) -> Result<Allocation, RecordError
         node_uid: node_uid.to_string(),
         policy: policy.to_string(),
         capture: capture.to_string(),
-        request: request.as_ref().map(ToString::to_string),
+        request: request.as_ref().map(|id| id.text().to_owned()),
         sequence: write_number(&at("sequence"), *sequence)?,
         since: Some(write_time(&at("since"), *since)?),
         kind: Some(write_kind(*kind)),

@@ -63,7 +63,7 @@ fn first(ip: IpAddr, entry: &Entry) -> Option<FirstAllocation> {
         ip: write_ip("spec.first.ip", ip).ok()?,
         policy: entry.policy.to_string(),
         capture: entry.capture.to_string(),
-        request: entry.request.as_ref()?.to_string(),
+        request: entry.request.as_ref()?.text().to_owned(),
         sequence: write_number("spec.first.sequence", entry.sequence).ok()?,
         since: write_time("spec.first.since", entry.since).ok()?,
     })

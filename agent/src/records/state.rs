@@ -101,7 +101,7 @@ fn pooled(i: usize, ip: IpAddr, host: &Host) -> Result<PooledAddress, RecordErro
     Ok(PooledAddress {
         ip: write_ip(&format!("status.pooledAddresses[{i}].ip"), ip)?,
         pool: key.map(|key| key.pool.to_string()),
-        id: key.and_then(|key| host.journal.get(key)).map(|record| record.id.to_string()),
+        id: key.and_then(|key| host.journal.get(key)).map(|record| record.id.text().to_owned()),
         state,
     })
 }

@@ -75,9 +75,26 @@ word! {
     EnactmentUid
 }
 word! {
-    /// The holder's identity: random, made once per claim, journalled before it is sent (rule 1).
+    /// The holder's identity: random, made once per claim, journalled before it is sent (rule 1). Whoever reads one from outside says
+    /// whose it is ([`RequestId::of`]): all can read all ids, so what a host says of another's is about an id of its own.
     RequestId
 }
+
+impl RequestId {
+    /// What this node calls so.
+    pub fn of(node: &NodeName, text: &str) -> Self {
+        Self::new(format!("{node}{OF}{text}"))
+    }
+
+    /// What its node calls it, and all that is written down: whose it is, stands beside it.
+    pub fn text(&self) -> &str {
+        self.0.split_once(OF).map_or(&*self.0, |(_, text)| text)
+    }
+}
+
+/// Between a node's name, which has none, and what the node calls something.
+const OF: char = '/';
+
 word! {
     /// A policy's name.
     PolicyName

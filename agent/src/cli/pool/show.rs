@@ -93,7 +93,7 @@ fn text(args: &Args, view: &View<'_>, condition: Option<&Condition>) -> String {
             let mut cells =
                 vec![ip.to_string(), dash(entry.node.as_str()), dash(entry.policy.as_str()), since];
             if wide {
-                let request = entry.request.as_ref().map(ToString::to_string).unwrap_or_default();
+                let request = entry.request.as_ref().map(|id| id.text().to_owned()).unwrap_or_default();
                 cells.extend([kind(entry).to_owned(), entry.sequence.to_string(), dash(&request)]);
             }
             cells.push(dash(entry.capture.as_str()));

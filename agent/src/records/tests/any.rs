@@ -85,11 +85,11 @@ fn entry() -> impl Strategy<Value = Entry> {
     let names = (word(NAME), word(NAME), word(NAME), word(NAME), option::of(word(ID)));
     (names, sequence(), time(), kind(), state()).prop_map(
         |((node, node_uid, policy, capture, request), sequence, since, kind, state)| Entry {
+            request: request.map(|id: RequestId| RequestId::of(&node, id.as_str())),
             node,
             node_uid,
             policy,
             capture,
-            request,
             sequence,
             since,
             kind,
@@ -153,6 +153,20 @@ fn slot() -> impl Strategy<Value = Slot> {
     slot.prop_filter("says nothing", |slot| slot != &Slot::default())
 }
 
+/// Ids are of the node whose enactment they are in.
+fn of(node: &NodeName, mut slot: Slot) -> Slot {
+    let Slot { request, grant, refused } = &mut slot;
+    let ids = [
+        request.as_mut().map(|request| &mut request.id),
+        grant.as_mut().map(|grant| &mut grant.id),
+        refused.as_mut().map(|refused| &mut refused.id),
+    ];
+    for id in ids.into_iter().flatten() {
+        *id = RequestId::of(node, id.as_str());
+    }
+    slot
+}
+
 /// Names that a Node may have, also one that no label can hold.
 fn node() -> impl Strategy<Value = NodeName> {
     prop_oneof![word(ID_ENDS_PLAIN), Just(NodeName::new("n".repeat(100)))]
@@ -166,11 +180,11 @@ pub(super) fn enactment() -> impl Strategy<Value = Enactment> {
     (names, option::of(time()), btree_map(key, slot(), 0..5)).prop_map(
         |((uid, node, node_uid, policy), deleting, slots)| Enactment {
             uid,
+            slots: slots.into_iter().map(|(key, slot)| (key, of(&node, slot))).collect(),
             node,
             node_uid,
             policy,
             deleting,
-            slots,
         },
     )
 }

@@ -43,6 +43,32 @@ fn r23_r55_a_batch_gets_distinct_addresses_in_one_write() {
     assert_eq!(given, desk.addresses());
 }
 
+// Rule 1: all can read all ids. Who copies one has another that reads the same: nothing is let go, declined or restored by it.
+#[test]
+fn rule1_an_id_is_its_nodes() {
+    let [own, copied] = ["a", "b"].map(|node| RequestId::of(&node.into(), "x/y"));
+    assert_ne!(own, copied);
+    assert_eq!((own.text(), copied.text()), ("x/y", "x/y"));
+    let mut desk = Desk::new(pool(8));
+    let mut holder = [enactment("a", Request::new(own.clone()))];
+    desk.serve(&mut holder);
+    let (held, before) = (granted_ips(&holder[0]), desk.ledger.clone());
+    let copy = |change: &dyn Fn(&mut Request)| {
+        let mut request = Request::new(copied.clone());
+        change(&mut request);
+        enactment("b", request)
+    };
+    let let_go = copy(&|request| request.want = false);
+    let declines = copy(&|request| drop(request.declined.insert(held[0], stranger())));
+    let asserts = copy(&|request| request.holds = Some(Lease { sequence: 9, ..lease(&[], 9) }));
+    for other in [let_go, declines, asserts] {
+        desk.serve(&mut [other]);
+        let entry = |ledger: &Ledger| ledger.allocations[&held[0]].clone();
+        assert_eq!(entry(&desk.ledger), entry(&before));
+    }
+    assert!(desk.ledger.allocations[&held[0]].is_held_by(&own));
+}
+
 #[test]
 fn r24_who_holds_gets_the_same_and_nothing_is_written() {
     let mut desk = Desk::new(pool(8));
