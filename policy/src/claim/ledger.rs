@@ -99,6 +99,14 @@ impl Entry {
             EntryState::Quarantined(_) | EntryState::Held => None,
         }
     }
+
+    /// Set aside until no later than this: nothing is for longer than one quarantine from now. What says so was begun when the
+    /// pool's was longer, or written by a host that lies, whose Node may be gone.
+    pub(super) fn ending_by(&self, latest: Time) -> Option<Self> {
+        let EntryState::Quarantined(aside) = &self.state else { return None };
+        let state = || EntryState::Quarantined(Quarantine { until: latest, ..aside.clone() });
+        (aside.until > latest).then(|| Self { state: state(), ..self.clone() })
+    }
 }
 
 /// Nothing new is given until then, while agents re-assert what they hold (rule 6).

@@ -90,9 +90,10 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
     let look = Look::new(ledger, facts, now);
     tended.braked = look.brake();
     let mut next = ledger.clone();
+    let latest = now.saturating_add(quarantine);
     for (ip, entry) in &ledger.allocations {
         match look.verdict(*ip, entry) {
-            Verdict::Keep => {}
+            Verdict::Keep => next.allocations.extend(entry.ending_by(latest).map(|entry| (*ip, entry))),
             Verdict::AskWord => {
                 tended.ask_word.insert(entry.node.clone());
             }
@@ -102,7 +103,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
                 if reason != QuarantineReason::NodeGone {
                     tended.ask_word.insert(entry.node.clone());
                 }
-                let state = begin(entry, reason, &look.states, now.saturating_add(quarantine));
+                let state = begin(entry, reason, &look.states, latest);
                 next.allocations.insert(*ip, Entry { state, ..entry.clone() });
                 tended.quarantined.push(*ip);
             }
@@ -112,7 +113,7 @@ pub fn tend(ledger: &Ledger, facts: &Facts<'_>, quarantine: Time, now: Time) -> 
             }
         }
     }
-    if !tended.quarantined.is_empty() || !tended.freed.is_empty() {
+    if next.allocations != ledger.allocations {
         next.sequence = next.sequence.saturating_add(1);
         tended.ledger = Some(next);
     }

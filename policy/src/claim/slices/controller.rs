@@ -53,11 +53,14 @@ pub fn tend_slices(
         let stopped = tended.braked.is_some() && !facts.witnessed.contains(&slice.node_uid);
         let kept = |ip: &IpAddr| ledger.is_some_and(|ledger| ledger.allocations.contains_key(ip));
         let mut next = slice.ledger.clone();
+        let latest = now.saturating_add(quarantine);
         for (ip, entry) in &slice.ledger.allocations {
             match &entry.state {
                 EntryState::Quarantined(aside) if is_final(&aside.reason) => {
                     if now < aside.until {
-                        tended.until = Some(tended.until.map_or(aside.until, |until| until.min(aside.until)));
+                        let end = aside.until.min(latest);
+                        tended.until = Some(tended.until.map_or(end, |until| until.min(end)));
+                        next.allocations.extend(entry.ending_by(latest).map(|entry| (*ip, entry)));
                     } else if !shown.contains(ip) || kept(ip) {
                         next.allocations.remove(ip);
                         tended.freed.push(*ip);
@@ -65,9 +68,8 @@ pub fn tend_slices(
                 }
                 EntryState::Held if stopped => {}
                 EntryState::Held | EntryState::Quarantined(_) => {
-                    let until = now.saturating_add(quarantine);
                     let reason = QuarantineReason::NodeGone;
-                    let state = EntryState::Quarantined(Quarantine { until, reason, witness: None });
+                    let state = EntryState::Quarantined(Quarantine { until: latest, reason, witness: None });
                     next.allocations.insert(*ip, Entry { state, ..entry.clone() });
                     tended.quarantined.push(*ip);
                 }

@@ -32,6 +32,29 @@ fn r29_r40_r41_a_vanished_node_is_quarantined_then_freed() {
     assert!(freed.ledger.expect("a write").allocations.is_empty());
 }
 
+// R29, R40, rule 4: whoever wrote it, and whatever the pool's quarantine was then, nothing is set aside for longer than one from now.
+#[test]
+fn r29_r40_nothing_is_set_aside_for_longer_than_a_quarantine() {
+    let aside = |reason: QuarantineReason, until: Time| {
+        let state = EntryState::Quarantined(Quarantine { until, reason, witness: None });
+        Entry { state, ..held("a", 1) }
+    };
+    let until = |ledger: &Ledger| match &ledger.allocations[&ip("10.0.0.1")].state {
+        EntryState::Quarantined(aside) => aside.until,
+        EntryState::Held => panic!("it is held"),
+    };
+    let gone = Cluster::of(&[], vec![]);
+    for reason in [QuarantineReason::NodeGone, QuarantineReason::Collision { by: stranger() }] {
+        let ledger = ledger_with(vec![("10.0.0.1", aside(reason.clone(), Time::MAX))]);
+        let bounded = look(&ledger, &gone, NOW).ledger.expect("a write");
+        assert_eq!((until(&bounded), bounded.sequence), (OVER, 6));
+        assert!(look(&bounded, &gone, NOW + 1).ledger.is_none(), "it is written once");
+        assert_eq!(look(&bounded, &gone, OVER).freed, ips(&["10.0.0.1"]));
+        let sooner = ledger_with(vec![("10.0.0.1", aside(reason, NOW + 1))]);
+        assert!(look(&sooner, &gone, NOW).ledger.is_none());
+    }
+}
+
 #[test]
 fn r73_another_uid_under_the_name_is_gone_too() {
     let ledger = ledger_with(vec![("10.0.0.1", held("a", 1))]);
