@@ -14,7 +14,7 @@ use policy::claim::{Ledger, NodeName, NodeUid, PoolName, Time, may_finish};
 use serde_json::json;
 
 use super::known::{Index, Work};
-use super::reading::deleted;
+use super::reading::{deleted, is_orphan};
 use super::{Lead, QUARANTINE};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::clock::now;
@@ -81,19 +81,21 @@ impl Lead {
     }
 
     async fn finish_hidden(&self, object: &NodeNetworkConfigurationEnactment) -> Result<(), kube::Error> {
-        let since = deleted(object).filter(|_| is_kept(object));
-        let (Some(since), Ok((node, uid))) = (since, records::read_owner(object.meta())) else {
-            return Ok(());
-        };
+        let Some(since) = deleted(object).filter(|_| is_kept(object)) else { return Ok(()) };
         let name = object.name_any();
         let over = since.saturating_add(self.known.index().longest_quarantine());
         let wait = over.saturating_sub(now());
         if wait > 0 {
             self.known.put_off(Work::of_enactment(name), Duration::from_secs(wait));
-        } else if self.is_gone(&node, &uid).await? && self.let_go(object).await? {
-            say(&format!(
-                "enactment {name}: it can't be read, and Node {node} is gone: it keeps nothing any more"
-            ));
+            return Ok(());
+        }
+        let whose = match records::read_owner(object.meta()) {
+            Ok((node, uid)) if self.is_gone(&node, &uid).await? => format!("Node {node} is gone"),
+            Err(_) if is_orphan(object, |_, _| true) => "it is no Node's".to_owned(),
+            _ => return Ok(()),
+        };
+        if self.let_go(object).await? {
+            say(&format!("enactment {name}: it can't be read, and {whose}: it keeps nothing any more"));
         }
         Ok(())
     }

@@ -2,7 +2,8 @@
 //! what hosts show, all later than the ledger that guards the write.
 //!
 //! What can't be read may hold whatever it names, so nothing is taken in the pools that it names. Of an enactment that is so no
-//! longer than its host has to hear that its Node is gone: a host must not be able to stop a pool for good.
+//! longer than its host has to hear that its Node is gone: a host must not be able to stop a pool for good. What lost its owner, as by
+//! `kubectl delete node --cascade=orphan`, is nobody's.
 //!
 //! Cost: three lists. Only asked for where what is known says that there is something to do.
 
@@ -18,7 +19,7 @@ use policy::claim::{Asked, Enactment, Facts, HostState, NodeName, NodeUid, PoolN
 use super::known::{EnactmentKnown, Index, NodeKnown, believed};
 use super::shown::NodeNetworkStateShown;
 use crate::api;
-use crate::records::{self, RecordErrors};
+use crate::records::{self, RecordError, RecordErrors};
 use crate::telemetry::say;
 
 /// One reading, cached or fresh.
@@ -50,17 +51,27 @@ impl Unreadable {
         why: &RecordErrors,
         is_live: impl Fn(&NodeName, &NodeUid) -> bool,
     ) -> Self {
-        let is_orphan = records::read_owner(object.meta()).is_ok_and(|(node, uid)| !is_live(&node, &uid));
         Self {
             what: format!("NodeNetworkConfigurationEnactment {}: {why}", object.name_any()),
             pools: records::enactment::named(object),
-            left: deleted(object).filter(|_| is_orphan),
+            left: deleted(object).filter(|_| is_orphan(object, is_live)),
         }
     }
 
     /// Whether its host has had this long to hear that its Node is gone.
     pub(super) fn is_over(&self, quarantine: Time, now: Time) -> bool {
         self.left.is_some_and(|since| now >= since.saturating_add(quarantine))
+    }
+}
+
+/// Whether no Node that there is has this enactment, whatever else can't be read of it. One that lost its owner is nobody's.
+pub(super) fn is_orphan(
+    object: &NodeNetworkConfigurationEnactment,
+    is_live: impl Fn(&NodeName, &NodeUid) -> bool,
+) -> bool {
+    match records::read_owner(object.meta()) {
+        Ok((node, uid)) => !is_live(&node, &uid),
+        Err(why) => matches!(why, RecordError::Missing { .. }),
     }
 }
 
@@ -101,17 +112,15 @@ impl Reading {
     pub(crate) async fn fresh(client: &Client, witnessed: BTreeSet<NodeUid>) -> Result<Self, kube::Error> {
         let mut reading = Self { witnessed, fresh: true, ..Self::default() };
         // States and enactments before Nodes: what a Node made meanwhile is not taken for a dead one's.
+        let (mut garbled, mut broken) = (Vec::new(), Vec::new());
         for state in list::<NodeNetworkStateShown>(client).await? {
-            let name = state.name_any();
             match state.shown {
-                Ok(shown) => reading.states.push(shown),
-                Err(why) => {
-                    let what = format!("NodeNetworkState {name}: {why}");
-                    reading.unreadable.push(Unreadable { what, pools: None, left: None });
+                Ok(ref shown) => reading.states.push(shown.clone()),
+                Err(ref why) => {
+                    garbled.push((format!("NodeNetworkState {}: {why}", state.name_any()), state))
                 }
             }
         }
-        let mut broken = Vec::new();
         for object in list::<NodeNetworkConfigurationEnactment>(client).await? {
             match believed(&object) {
                 Ok((claims, beyond)) => {
@@ -134,8 +143,15 @@ impl Reading {
             reading.nodes.insert(node.name_any().as_str().into(), known);
         }
         let is_live = |node: &NodeName, uid: &NodeUid| reading.uids.get(node) == Some(uid);
+        // One that lost its owner, and is named after no Node that there is, tells of no host.
+        let may_tell = |state: &NodeNetworkStateShown| {
+            records::read_owner(state.meta()).is_ok()
+                || reading.uids.contains_key(&NodeName::new(state.name_any()))
+        };
+        let garbled = garbled.into_iter().filter(|(_, state)| may_tell(state));
+        let garbled = garbled.map(|(what, _)| Unreadable { what, pools: None, left: None });
         let broken = broken.iter().map(|(object, why)| Unreadable::enactment(object, why, is_live));
-        reading.unreadable.extend(broken.collect::<Vec<_>>());
+        reading.unreadable = garbled.chain(broken).collect();
         Ok(reading)
     }
 

@@ -286,7 +286,7 @@ impl Field {
         json!(self.api::<NodeNetworkConfigurationEnactment>().get(&name).await.expect("it is there"))
     }
 
-    fn api<K>(&self) -> Api<K>
+    pub(crate) fn api<K>(&self) -> Api<K>
     where
         K: kube::Resource<Scope = kube::core::ClusterResourceScope>,
         K::DynamicType: Default,
@@ -331,6 +331,12 @@ impl Field {
         let name = crds::names::enactment_name(node, policy);
         let api = self.api::<NodeNetworkConfigurationEnactment>();
         api.patch_status(&name, &PatchParams::default(), &patch).await.expect("it is taken");
+    }
+
+    /// Nobody owns it any more.
+    pub(crate) async fn disown<K: Object>(&self, name: &str) {
+        let none = Patch::Merge(json!({"metadata": {"ownerReferences": null}}));
+        self.api::<K>().patch(name, &PatchParams::default(), &none).await.expect("it is taken");
     }
 
     /// A namespace with so many cards, a Node that is Ready, and an agent.

@@ -1,6 +1,8 @@
 //! Who holds an address, and who doesn't any more.
 
+use crds::NodeNetworkConfigurationEnactment;
 use crds::names::annotation::RESET_POOL;
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use crate::SEEDS;
@@ -44,6 +46,67 @@ pub(crate) async fn r24_r71_a_deleted_entry_comes_back(on: On) {
     assert_eq!(entry(&after, &ip)["request"], entry(&before, &ip)["request"]);
     field.until_pool("traffic-1", "as before", |pool| pool["status"]["allocated"] == 1).await;
     assert_eq!(address(&host), ip);
+    field.agree().await;
+}
+
+/// Rule 1: an id is its node's. All can read all ids; who copies one, to let it go, to decline what it has or to hold something by it,
+/// has another that reads the same, and holds nobody up.
+pub(crate) async fn rule1_who_copies_an_id_has_another(on: On) {
+    let field = field(on).await;
+    let host = field.host("node01", 1).await;
+    field.policy("one", one_address("traffic-1")).await;
+    field.until_standing(&host, "one", "Available").await;
+    let ip = address(&host);
+    let before = field.until_pool("traffic-1", "held", |pool| !entry(pool, &ip).is_null()).await;
+    let id = entry(&before, &ip)["request"].clone();
+    field.make_node("node02", "True").await;
+    let asks = |request: Value| json!({"traffic-1": {"requests": {"address": request}}});
+    let declined = json!([{"ip": ip, "mac": "02:00:00:00:00:01"}]);
+    field.copy_enactment("node02", "lets-go", asks(json!({"id": id, "want": false}))).await;
+    field
+        .copy_enactment("node02", "declines", asks(json!({"id": id, "want": true, "declined": declined})))
+        .await;
+    let slot = |object: &Value, part: &str| object["status"]["ippool"]["traffic-1"][part]["address"].clone();
+    let enactment = |name: &'static str, part: &'static str| {
+        field.until::<NodeNetworkConfigurationEnactment>(name, "answered", move |own| {
+            !slot(own, part).is_null()
+        })
+    };
+    assert_eq!(slot(&enactment("node02.lets-go", "refused").await, "refused")["reason"], "Released");
+    let other = slot(&enactment("node02.declines", "grants").await, "grants")["ip"].clone();
+    assert_ne!(other, json!(ip));
+    let after =
+        field.until_pool("traffic-1", "as before", |pool| entry(pool, &ip) == entry(&before, &ip)).await;
+    assert_eq!(entry(&after, other.as_str().expect("an address"))["node"], "node02");
+    // Neither does it outlast its Node, nor does anybody wait for it.
+    let third = field.host("node03", 1).await;
+    field.until_standing(&third, "one", "Available").await;
+    field.delete::<Node>("node02").await;
+    for name in ["node02.lets-go", "node02.declines"] {
+        field.until_gone::<NodeNetworkConfigurationEnactment>(name).await;
+    }
+    assert_eq!(address(&host), ip);
+    field.agree().await;
+}
+
+/// R29, R40: nothing is set aside for longer than a quarantine, whatever its host said before its Node went.
+pub(crate) async fn r29_r40_what_a_host_sets_aside_for_ever_is_free_in_time(on: On) {
+    let field = field(on).await;
+    field.make_node("node02", "True").await;
+    let uid = field.api::<Node>().get("node02").await.expect("a Node").metadata.uid;
+    let pool =
+        field.until_pool("traffic-1", "rebuilt", |pool| pool["status"]["rebuiltFor"].is_string()).await;
+    let sequence = pool["status"]["sequence"].as_i64().expect("a number");
+    let aside = json!({"node": "node02", "nodeUID": uid, "policy": "one", "capture": "address", "request": "id",
+        "sequence": sequence, "since": "2026-01-01T00:00:00Z", "kind": "dynamic",
+        "state": "Quarantined", "reason": "IPCollision", "until": "2999-12-31T23:59:59Z"});
+    let offsets = pool["status"]["allocated-offsets"].is_array().then(|| json!([7]));
+    let mut status = json!({"allocations": {"10.10.10.8": aside}, "allocated": 1});
+    status["allocated-offsets"] = offsets.unwrap_or(json!([7]));
+    field.patch_pool_status("traffic-1", status).await;
+    field.delete::<Node>("node02").await;
+    let is_free = |pool: &Value| pool["status"]["allocations"].as_object().is_some_and(|all| all.is_empty());
+    field.until_pool("traffic-1", "free of it", is_free).await;
     field.agree().await;
 }
 

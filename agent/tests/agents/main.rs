@@ -132,6 +132,8 @@ suite! {
             r29_r40_a_lost_host_is_found_out
             r73_a_namesake_inherits_nothing
             r24_r71_a_deleted_entry_comes_back
+            rule1_who_copies_an_id_has_another
+            r29_r40_what_a_host_sets_aside_for_ever_is_free_in_time
             r26_a_new_address_waits_for_the_node_to_be_ready
             r31_captures_stay_and_a_policy_made_anew_gets_the_same_address
             r29_r34_r40_a_lost_host_is_found_out_by_a_reset;

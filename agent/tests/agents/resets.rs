@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crds::names::annotation::{CONFIRM_RELEASE, HOLD, RESET_POOL};
-use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment};
+use crds::{NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkState};
 use futures_util::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::jiff::Timestamp;
@@ -306,7 +306,8 @@ pub(crate) async fn r36_r37_a_sliced_pool_is_reset_in_part(on: On) {
             _ => drop(field.until_enactment(&host, "one", "done", is_unmarked).await),
         }
         told_that(&field, POOL, "PoolReset", of).await;
-        let is_free = |pool: &Value| pool["status"]["allocations"].as_object().is_some_and(|all| all.is_empty());
+        let is_free =
+            |pool: &Value| pool["status"]["allocations"].as_object().is_some_and(|all| all.is_empty());
         field.until_pool("traffic-1", "free of it", is_free).await;
     }
     let after = field.until::<NodeIPSlice>(&name, "there", |_| true).await;
@@ -389,6 +390,22 @@ pub(crate) async fn r15_r38_r40_what_cannot_be_read_ends_with_its_node(on: On) {
     field.delete::<Node>("node02").await;
     field.until_gone::<NodeNetworkConfigurationEnactment>("node02.broken").await;
     field.until_pool("traffic-1", "up to date", is_reset).await;
+    // As `kubectl delete node --cascade=orphan` leaves them: nobody's. A report holds nothing up, an enactment until it is deleted.
+    field.make_node("node03", "False").await;
+    let request = json!({"id": "broken", "want": true, "holds": {"ip": "nonsense"}});
+    field.copy_enactment("node03", "broken", json!({"traffic-1": {"requests": {"address": request}}})).await;
+    field.create::<NodeNetworkState>(json!({"metadata": {"name": "node03"}})).await;
+    field.disown::<NodeNetworkConfigurationEnactment>("node03.broken").await;
+    field.delete::<Node>("node03").await;
+    for (pool, _) in pools {
+        field.annotate_pool(pool, RESET_POOL, json!(pool)).await;
+    }
+    field.until_pool("traffic-2", "up to date", is_reset).await;
+    field.until_pool("traffic-1", "out of step", |pool| condition(pool) == OUT_OF_STEP).await;
+    field.delete::<NodeNetworkConfigurationEnactment>("node03.broken").await;
+    field.until_gone::<NodeNetworkConfigurationEnactment>("node03.broken").await;
+    field.until_pool("traffic-1", "up to date", is_reset).await;
+    field.delete::<NodeNetworkState>("node03").await;
     let host = field.host("node01", 1).await;
     field.policy("one", one_address("traffic-1")).await;
     field.until_standing(&host, "one", "Available").await;

@@ -13,7 +13,7 @@ use policy::rollout::Part;
 
 use crate::api::Change;
 use crate::clock::now;
-use crate::controller::reading::deleted;
+use crate::controller::reading::{deleted, is_orphan};
 use crate::controller::resets::{Marked, Marks};
 use crate::records::{self, RecordErrors};
 
@@ -210,7 +210,7 @@ impl Index {
         };
         let known = self.enactments.iter().filter(move |(_, known)| gone(known)).map(|(name, _)| name);
         let orphan = |object: &NodeNetworkConfigurationEnactment| {
-            records::read_owner(object.meta()).is_ok_and(|(node, uid)| !self.is_live(&node, &uid))
+            is_orphan(object, |node, uid| self.is_live(node, uid))
         };
         let hidden =
             self.hidden.iter().filter(move |(_, object)| deleted(&***object).is_some() && orphan(object));

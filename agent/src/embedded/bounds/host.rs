@@ -166,6 +166,7 @@ impl Host<'_> {
             owned(object, name, uid)?;
         }
         let Some(new) = write.new else { return Ok(()) };
+        owned_alone(write.old, new, name, uid)?;
         // The name is a lock: whoever may take any can keep others from theirs.
         let policy = new["metadata"]["labels"][label::POLICY].as_str().unwrap_or_default();
         if named(new) != format!("{name}.{policy}") {
@@ -236,7 +237,10 @@ impl Host<'_> {
         }
         // The state of a namesake that is gone may be taken over: it tells what this very host shows (rule 7). What it
         // is to be is this Node's.
-        write.new.map_or(Ok(()), |new| owned(new, name, uid))?;
+        if let Some(new) = write.new {
+            owned(new, name, uid)?;
+            owned_alone(write.old, new, name, uid)?;
+        }
         // One would keep it from going with its Node, and the next Node of that name from its own.
         self.keeps(write, "state", None)
     }
@@ -257,6 +261,12 @@ impl Host<'_> {
         let Some(new) = write.new else { return Ok(()) };
         holds_for(name, uid, write.old, new)?;
         self.keeps(write, "slice", Some(finalizer::ADDRESSES))?;
+        // With one it would go, or keep it from going.
+        if let Some(owner) = new_owners(write.old, new).next() {
+            let text = |field: &str| owner[field].as_str().unwrap_or_default();
+            let (kind, of) = (text("kind"), text("name"));
+            return Err(format!("host {name} may not give its slice an owner: {kind} {of}"));
+        }
         is_readable(name, write.old, new)?;
         match write.old {
             None => is_cut(new, seen),
@@ -332,11 +342,33 @@ fn node_owners(object: &Value) -> impl Iterator<Item = (&str, &str)> {
 fn owned(object: &Value, name: &str, uid: &str) -> Result<(), String> {
     match node_owners(object).find(|owner| *owner != (name, uid)) {
         None if node_owners(object).count() == 1 => Ok(()),
-        None => Err(format!("it must have Node {name} with UID {uid} as its only owner")),
+        None => Err(only_owner(name, uid)),
         Some((other, other_uid)) => Err(format!(
             "it is owned by Node {other} with UID {other_uid}, not by Node {name} with UID {uid}"
         )),
     }
+}
+
+/// Nor does anything else, as far as that is new: one that stays would keep it when its Node is gone, and one that waits for it to
+/// go would keep its Node.
+fn owned_alone(old: Option<&Value>, new: &Value, name: &str, uid: &str) -> Result<(), String> {
+    let is_node = |owner: &Value| owner["kind"] == "Node" && owner["apiVersion"] == "v1";
+    let waits = |owner: &Value| owner["blockOwnerDeletion"] == true;
+    match new_owners(old, new).any(|owner| !is_node(owner) || waits(owner)) {
+        true => Err(only_owner(name, uid)),
+        false => Ok(()),
+    }
+}
+
+/// The owners that a write gives an object.
+fn new_owners<'a>(old: Option<&'a Value>, new: &'a Value) -> impl Iterator<Item = &'a Value> {
+    let listed = |object: &'a Value| object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    let before: Vec<&Value> = old.into_iter().flat_map(listed).collect();
+    listed(new).filter(move |owner| !before.contains(owner))
+}
+
+fn only_owner(name: &str, uid: &str) -> String {
+    format!("it must have Node {name} with UID {uid} as its only owner")
 }
 
 /// Whether our finalizer went, and nothing else changed but what the server itself writes.

@@ -100,6 +100,12 @@ impl Host<'_> {
             return Err("the pool gives nothing: its ledger is not rebuilt".to_owned());
         }
         goes_on(object)?;
+        // What is free by this ledger may be held in a slice.
+        if pool.is_sliced() {
+            return Err(format!(
+                "host {name} may not claim {ip} here: the pool is cut into slices, and hosts claim in their own"
+            ));
+        }
         match address::ip(ip).map_or(Standing::OutOfRange, |ip| pool.explain(ip)) {
             Standing::OutOfRange => return Err(format!("{ip} is in no range of the pool")),
             Standing::Gateway { range } => return Err(format!("{ip} is the gateway of range {range}")),

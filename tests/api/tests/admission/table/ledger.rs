@@ -53,7 +53,43 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
     rows.extend(stopped(uids));
     rows.extend(ranges(uids));
     rows.extend(what_nobody_gets(uids));
+    rows.extend(cut_into_slices(uids));
     rows
+}
+
+/// What is free by the ledger of a sliced pool may be held in another's slice.
+fn cut_into_slices(uids: &Uids) -> Vec<Row> {
+    let single = with(pool(uids), |pool| {
+        pool["spec"]["range"] = json!({"cidr": "10.0.0.0/24", "perNodeHostBits": 4});
+        pool["status"].as_object_mut().expect("a status").shift_remove("allocated-offsets");
+    });
+    let several = with(single.clone(), |pool| {
+        let range = with(pool["spec"]["range"].clone(), |range| range["name"] = "rack-1".into());
+        pool["spec"] = json!({"ranges": [range]});
+    });
+    let entry = entry(HOST, &uids.node01, 8);
+    let claim = || {
+        let entry = entry.clone();
+        Act::PatchStatus(change(move |pool| {
+            let status = &mut pool["status"];
+            status["sequence"] = 8.into();
+            status["allocations"]["10.0.0.5"] = entry.clone();
+            status["allocated"] = 3.into();
+        }))
+    };
+    let let_go = Act::PatchStatus(change(|pool| {
+        let status = &mut pool["status"];
+        status["sequence"] = 8.into();
+        status["allocations"].as_object_mut().expect("entries").shift_remove("10.0.0.3");
+        status["allocated"] = 1.into();
+    }));
+    let told =
+        "host node01 may not claim 10.0.0.5 here: the pool is cut into slices, and hosts claim in their own";
+    vec![
+        refused("claims beside the slices", POOLS, Some(single.clone()), claim(), told),
+        refused("claims beside the slices of a range", POOLS, Some(several), claim(), told),
+        passes("lets go of what it has beside the slices", POOLS, Some(single), let_go),
+    ]
 }
 
 /// In a range, and given to nobody.

@@ -15,6 +15,7 @@ pub(super) fn rows(uids: &Uids) -> Vec<Row> {
     rows.extend(enactments_of_others(uids));
     rows.extend(left_by_a_former_node(uids));
     rows.extend(states(uids));
+    rows.extend(owned_besides(uids));
     rows.extend(events());
     rows.extend(never());
     rows
@@ -300,6 +301,47 @@ fn left_by_a_former_node(uids: &Uids) -> Vec<Row> {
             &told,
         ),
     ]
+}
+
+/// What else owns an object would keep it when its Node is gone; what is to go before its Node, would keep that.
+fn owned_besides(uids: &Uids) -> Vec<Row> {
+    let owned = |object: Value, kind: &'static str| with(object, |object| owned_by(kind)(object));
+    let waited = |object: Value| {
+        with(object, |object| object["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = true.into())
+    };
+    let told = format!("it must have Node {HOST} with UID {} as its only owner", uids.node01);
+    let makes = |name, kind, object| refused(name, kind, None, Act::Create(object), told.as_str());
+    let own_state = || state(HOST, &uids.node01);
+    let progress = Act::PatchStatus(progress());
+    vec![
+        makes("makes an enactment that a pool owns too", ENACTMENTS, owned(made(uids), "NodeIPPool")),
+        makes("makes an enactment that its Node waits for", ENACTMENTS, waited(made(uids))),
+        makes("makes a state that something unknown owns too", STATES, owned(own_state(), "Unknown")),
+        makes("makes a state that its Node waits for", STATES, waited(own_state())),
+        refused(
+            "has a pool own its enactment too",
+            ENACTMENTS,
+            Some(own(uids)),
+            Act::Patch(owned_by("NodeIPPool")),
+            told.as_str(),
+        ),
+        passes(
+            "says how it goes in an enactment that a pool owns too",
+            ENACTMENTS,
+            Some(owned(own(uids), "NodeIPPool")),
+            progress,
+        ),
+    ]
+}
+
+/// Somebody else of this kind owns it, too.
+pub(super) fn owned_by(kind: &'static str) -> Change {
+    change(move |object| {
+        let other = json!({"apiVersion": "nmstate.io/v1", "kind": kind, "name": "traffic-1", "uid": FORMER});
+        let mut owners = object["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        owners.push(other);
+        object["metadata"]["ownerReferences"] = owners.into();
+    })
 }
 
 fn states(uids: &Uids) -> Vec<Row> {

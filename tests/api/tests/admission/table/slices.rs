@@ -4,6 +4,7 @@ use api_tests::server::paths::SLICES;
 use crds::names::annotation::CONFIRM_RELEASE;
 use serde_json::{Value, json};
 
+use super::objects::owned_by;
 use super::{By, FORMER, HOST, Uids, change, passes, refused, slice, with};
 use crate::row::{Act, Change, Row, Who};
 
@@ -117,6 +118,12 @@ fn readable(uids: &Uids) -> Vec<Row> {
         makes("makes a slice of a later version", said(VERSION, "9"), version),
         makes("makes a slice since before time began", early, "spec.first.since").by(By::Schema),
         changes("has another keep its slice", own(), keep(), other),
+        changes(
+            "has a pool own its slice",
+            own(),
+            owned_by("NodeIPPool"),
+            "host node01 may not give its slice an owner: NodeIPPool traffic-1",
+        ),
         changes("calls its encoding another", said(ENCODING, "first"), says(ENCODING, "later"), encoding),
         changes("calls its slice a later version's", own(), says(VERSION, "9"), version),
         refused(
