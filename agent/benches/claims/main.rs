@@ -99,7 +99,8 @@ async fn fleet(many: usize) -> Result<()> {
     use nix::sys::resource::{Resource, setrlimit};
     // Each has its namespace, sockets and lock.
     let files = many as u64 * FILES + 1_000;
-    setrlimit(Resource::RLIMIT_NOFILE, files, files).with_context(|| format!("{files} open files; see ulimit -Hn"))?;
+    setrlimit(Resource::RLIMIT_NOFILE, files, files)
+        .with_context(|| format!("{files} open files; see ulimit -Hn"))?;
     let ground = Ground::Embedded(Box::leak(Box::new(embedded::Api::in_memory())));
     let counted = Counted::default();
     let mut crowd = Crowd::new(ground, counted.clone());

@@ -108,7 +108,8 @@ fn a_host_claims_in_the_ledger_for_itself_only() {
         let (name, uid) = (["node01", "node02"][host], &hosts[host].1);
         format!(
             r#"{{"sequence":{sequence},"allocated":{allocated},"available":8,"allocated-offsets":{offsets},
-            "allocations":{{"{ip}":{{"node":"{name}","nodeUID":"{uid}","request":"id-{name}","sequence":{sequence}}}}}}}"#
+            "allocations":{{"{ip}":{{"node":"{name}","nodeUID":"{uid}","request":"id-{name}","sequence":{sequence},
+            "kind":"dynamic"}}}}}}"#
         )
     };
     patch(&hosts[0].0, &claim(0, 2, "10.10.10.5", "[4]", 1)).ok();

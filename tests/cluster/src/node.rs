@@ -154,7 +154,14 @@ impl Cluster {
 
     /// What is at this address, to whoever asks from this node's network.
     pub fn fetch(&self, node: Node, url: &str) -> Result<String, String> {
-        answer(self.on_network(node, "busybox").args(["wget", "-q", "-O", "-", "-T", "5", url]))
+        answer(self.on_network(node, "curl").args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--max-time",
+            "5",
+            url,
+        ]))
     }
 
     /// Takes the image in this file into a node that runs.
