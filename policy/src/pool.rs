@@ -40,6 +40,7 @@ mod rank;
 mod runs;
 mod selector;
 mod slice;
+mod speak;
 mod spec;
 mod standing;
 mod taken;
@@ -130,7 +131,8 @@ impl Pool {
         self.range_of(ip).is_some()
     }
 
-    /// The first range, in the order of the spec, that has this address; one that gives before one that doesn't.
+    /// The first range, in the order of the spec, that has this address; one that gives before one that doesn't. For where it
+    /// stands; what its holder is told of it is [`Self::speakers`]' to say.
     pub fn range_of(&self, ip: IpAddr) -> Option<&Range> {
         let of = |gives| self.ranges.iter().find(move |r| r.gives() == gives && r.contains(ip));
         of(true).or_else(|| of(false))

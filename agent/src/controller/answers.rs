@@ -122,16 +122,9 @@ impl Counted {
         };
         let counted = |part: &Part<'_>| {
             let pool = part.of.name.clone();
-            let range = |answer: &Answer| match &answer.reply {
-                Reply::Grant(grant) => {
-                    let of = grant.lease.ips.first().and_then(|ip| part.of.pool?.range_of(*ip));
-                    of.map(|range| range.name().to_owned()).unwrap_or_default()
-                }
-                Reply::Refuse(_) => String::new(),
-            };
             let each = |answer: &&Answer| Count {
                 pool: pool.clone(),
-                range: range(answer),
+                range: answer.ranges.first().cloned().unwrap_or_default(),
                 kind: kind(&pool, answer),
                 result: result(answer),
             };
@@ -199,7 +192,8 @@ fn answered(before: &PoolClaims, part: &Part<'_>) -> Option<Vec<PatchOperation>>
         operations.push(guard::same(&within(name, &["requests", capture, "want"]), json!(answer.want)));
         match &answer.reply {
             Reply::Grant(grant) => {
-                let grant = records::enactment::grant(&answer.key.capture, grant, pool?).ok()?;
+                let ranges = &answer.ranges;
+                let grant = records::enactment::grant(&answer.key.capture, grant, ranges, pool?).ok()?;
                 claims.grants.insert(capture.to_owned(), grant);
                 claims.refused.remove(capture);
             }

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use crds::NodeNetworkConfigurationEnactment as Object;
 use crds::enactment::{self as api, PoolClaims};
@@ -204,7 +205,8 @@ pub fn metadata(node: &NodeName, node_uid: &NodeUid, policy: &PolicyName) -> Res
     })
 }
 
-/// `status.ippool`. What a grant says besides its lease is its pool's to say, so there must be one.
+/// `status.ippool`. What a grant says besides its lease is its pool's to say, so there must be one; by the first range that has
+/// an address, since only a server of claims knows which speaks for it.
 pub fn claims<'a>(
     slots: &Slots,
     pool_of: impl Fn(&PoolName) -> Option<&'a Pool>,
@@ -226,7 +228,8 @@ pub fn claims<'a>(
             pool: pool.to_string(),
         };
         let written = grant.as_ref().map(|grant| {
-            pool_of(pool).ok_or_else(no_pool).and_then(|known| self::grant(capture, grant, known))
+            let known = pool_of(pool).ok_or_else(no_pool)?;
+            self::grant(capture, grant, &first_that_have(known, grant), known)
         });
         if let Some(written) = written.and_then(|written| wrong.note(written)) {
             claims.allocated.push(written.address.ip.clone());
@@ -261,11 +264,22 @@ pub fn request(
     })
 }
 
-/// `status.ippool.<pool>.grants.<capture>`: what whoever serves claims writes.
-pub fn grant(capture: &CaptureName, grant: &Grant, pool: &Pool) -> Result<api::Grant, RecordError> {
+fn first_that_have(pool: &Pool, grant: &Grant) -> Vec<String> {
+    let first = |ip: &IpAddr| pool.range_of(*ip).map(|range| range.name().to_owned()).unwrap_or_default();
+    grant.lease.ips.iter().map(first).collect()
+}
+
+/// `status.ippool.<pool>.grants.<capture>`: what whoever serves claims writes, with the ranges of its
+/// [answer](policy::claim::Answer).
+pub fn grant(
+    capture: &CaptureName,
+    grant: &Grant,
+    ranges: &[String],
+    pool: &Pool,
+) -> Result<api::Grant, RecordError> {
     let Grant { id, lease } = grant;
     let path = format!("status.ippool.{}.grants.{capture}", pool.name());
-    lease::write_grant(&path, id.text(), lease, pool)
+    lease::write_grant(&path, id.text(), lease, ranges, pool)
 }
 
 /// `status.ippool.<pool>.refused.<capture>`: what whoever serves claims writes.

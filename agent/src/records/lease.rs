@@ -59,16 +59,23 @@ pub(super) fn read_grant(path: &str, grant: &Grant) -> Result<Lease, RecordError
     Ok(lease)
 }
 
-/// A grant of a lease with what the pool says of its addresses.
-pub(super) fn write_grant(path: &str, id: &str, lease: &Lease, pool: &Pool) -> Result<Grant, RecordError> {
+/// A grant of a lease with what the pool says of its addresses: in the words of these of its ranges, one for each.
+pub(super) fn write_grant(
+    path: &str,
+    id: &str,
+    lease: &Lease,
+    ranges: &[String],
+    pool: &Pool,
+) -> Result<Grant, RecordError> {
     let (first, second) = families(path, lease)?;
-    let Lease { ips, sequence, pool: pool_uid } = lease;
-    let whole = pool.ranges().iter().find(|range| ips.iter().all(|ip| range.contains(*ip)));
-    // Where the range that gave both is gone, each has one that covers it.
-    let range_of = |ip| whole.or_else(|| pool.range_of(ip)).ok_or_else(|| outside(path, ip, pool));
-    let range = range_of(first)?;
+    let Lease { ips: _, sequence, pool: pool_uid } = lease;
+    let range_of = |place: usize, ip| {
+        let named = ranges.get(place).and_then(|name| pool.ranges().iter().find(|own| own.name() == name));
+        named.ok_or_else(|| outside(path, ip, pool))
+    };
+    let range = range_of(0, first)?;
     let address = address(path, first, range, pool)?;
-    let second = second.map(|ip| self::address(path, ip, range_of(ip)?, pool)).transpose()?;
+    let second = second.map(|ip| self::address(path, ip, range_of(1, ip)?, pool)).transpose()?;
     Ok(Grant {
         id: id.to_owned(),
         range: Some(range.name().to_owned()),

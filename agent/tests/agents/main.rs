@@ -170,6 +170,7 @@ suite! {
             the_api_is_asked_from_the_agents_own_network;
         ranges:
             r19_the_prefix_length_is_the_ranges
+            r19_r63_r64_r85_the_range_that_gave_an_address_speaks_for_it
             a_claim_has_an_address_of_each_family
             a_pool_that_nobody_uses_goes_at_once
             r59_a_pool_that_gives_says_how_its_ledger_is_written

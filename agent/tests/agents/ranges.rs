@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use serde_json::{Value, json};
 
-use crate::field::{Field, one_address};
+use crate::field::{Field, Host, address_on, one_address};
 use crate::on::On;
 use crate::told::{POOL, told, told_again, told_that};
 
@@ -253,6 +253,60 @@ pub(crate) async fn r85_r87_r90_r105_r109_ties_are_broken(on: On) {
     assert_eq!(given[2].0["gateway"], "10.10.30.254");
     assert!(given[1].0["gateway"].is_null());
     field.agree().await;
+}
+
+/// R19, R63, R64, R85, R87: where ranges overlap, an address comes with prefix length, gateway and attributes of the range that gave
+/// it, wherever that stands in the spec: the one for the node's rack before one for all, the one that gives before one that
+/// drains. Whether the controller serves or a host itself.
+pub(crate) async fn r19_r63_r64_r85_the_range_that_gave_an_address_speaks_for_it(on: On) {
+    let mut field = Field::new(on).await;
+    let terms = json!([{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["one"]}]}]);
+    let any = json!({"name": "any", "cidr": "10.10.0.0/16", "gateway": "10.10.0.1"});
+    let rack = json!({"name": "rack", "cidr": "10.10.1.0/24", "gateway": "10.10.1.1", "attributes": {"vlan": "120"},
+        "nodeSelector": {"nodeSelectorTerms": terms}});
+    field.pool("racks", json!({"ranges": [any, rack]})).await;
+    let wide = json!({"name": "wide", "cidr": "10.20.10.0/23", "gateway": "10.20.11.1", "state": "Draining"});
+    let narrow = json!({"name": "narrow", "cidr": "10.20.10.0/24", "gateway": "10.20.10.1"});
+    field.pool("shrunk", json!({"ranges": [wide, narrow]})).await;
+    field.policy("racked", address_on("racks", "eth0")).await;
+    field.policy("moved", address_on("shrunk", "eth1")).await;
+    let given = async |field: &Field, host: &Host, policy: &str, pool: &str| -> [Value; 4] {
+        let own = field.until_standing(host, policy, "Available").await;
+        let mut capture = own["status"]["capturedStates"]["address"].clone();
+        let grant = &own["status"]["ippool"][pool]["grants"]["address"];
+        for part in ["ip", "range", "prefix-length", "gateway"] {
+            assert_eq!(capture[part], grant[part], "{part}");
+        }
+        let on_card = format!("{}/{}", grant["ip"].as_str().expect("an address"), grant["prefix-length"]);
+        assert_eq!(host.addresses(if pool == "racks" { "eth0" } else { "eth1" }), [on_card]);
+        ["range", "prefix-length", "gateway", "attributes"].map(|part| capture[part].take())
+    };
+    let of_rack = [json!("rack"), json!(24), json!("10.10.1.1"), json!({"vlan": "120"})];
+    let mut hosts = Vec::new();
+    for (name, racked) in [("node01", true), ("node02", false), ("node03", true)] {
+        if name == "node03" {
+            field.lose_controller().await;
+        }
+        field.make_node(name, "True").await;
+        let mut host = field.machine(name, 2);
+        if racked {
+            field.label(&host, "rack", "one").await;
+        }
+        field.start(&mut host).await;
+        let of_racks = given(&field, &host, "racked", "racks").await;
+        match racked {
+            true => assert_eq!(of_racks, of_rack),
+            false => assert_eq!(of_racks, [json!("any"), json!(16), json!("10.10.0.1"), json!({})]),
+        }
+        let of_shrunk = given(&field, &host, "moved", "shrunk").await;
+        assert_eq!(of_shrunk, [json!("narrow"), json!(24), json!("10.20.10.1"), json!({})]);
+        hosts.push(host);
+    }
+    // Of another rack now: what is written and on the card stays.
+    field.label(&hosts[0], "rack", "two").await;
+    field.find_controller();
+    field.agree().await;
+    assert_eq!(given(&field, &hosts[0], "racked", "racks").await, of_rack);
 }
 
 /// R78, R92: a range of both families gives one of each, or none: what is left of one family alone serves nobody.

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use super::ledger::Ledger;
 use super::names::{EnactmentUid, NodeUid, RequestId};
 use super::record::{Enactment, Grant, Lease, Refusal, RefusalReason, Request, Slot, SlotKey, Time};
-use crate::pool::{Barred, Pool};
+use crate::pool::{Barred, NodeView, Pool, Want};
 
 mod batch;
 mod index;
@@ -42,6 +42,9 @@ pub struct Answer {
     /// The grant that the server saw: a late answer must not undo a later one.
     pub replaces: Option<Grant>,
     pub reply: Reply,
+    /// Of a grant, by address: the name of the range whose prefix length, gateway and attributes it is written with. Empty
+    /// where no range has it.
+    pub ranges: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -154,7 +157,8 @@ impl Desk<'_> {
             }
             let said = ask.enactment.slots.get(ask.key).is_some_and(|slot| already_says(slot, &reply));
             if !said {
-                self.served.answers.push(answer(ask, request, reply));
+                let ranges = ranges(self.batch.pool(), ask, request, &reply);
+                self.served.answers.push(Answer { ranges, ..answer(ask, request, reply) });
             }
         }
     }
@@ -223,7 +227,18 @@ pub(super) fn answer(ask: &Asked<'_>, request: &Request, reply: Reply) -> Answer
         want: request.want,
         replaces: ask.enactment.slots.get(ask.key).and_then(|slot| slot.grant.clone()),
         reply,
+        ranges: Vec::new(),
     }
+}
+
+/// The ranges that an answer is written with. By the node's labels as they are when it is written, and never again for what is
+/// written: a label that changes moves nobody.
+pub(super) fn ranges(pool: &Pool, ask: &Asked<'_>, request: &Request, reply: &Reply) -> Vec<String> {
+    let Reply::Grant(grant) = reply else { return Vec::new() };
+    let node = NodeView { name: ask.enactment.node.as_str(), labels: ask.labels };
+    let want = request.literal.map_or(Want::Any, Want::Exactly);
+    let speakers = pool.speakers(&node, want, &grant.lease.ips).into_iter();
+    speakers.map(|range| range.map(|range| range.name().to_owned()).unwrap_or_default()).collect()
 }
 
 pub(super) fn already_says(slot: &Slot, reply: &Reply) -> bool {

@@ -236,6 +236,9 @@ pub fn slices_confirm(
 /// Where no slice is to be had, that is the reason, in its own words; where another has the block around what a journal
 /// names, its holder has lost it.
 fn answers(view: &SlicedView<'_>, served: Vec<Answer>, grown: &grow::Grown) -> Vec<Answer> {
+    let of = |answer: &Answer| {
+        view.asked.iter().find(|ask| ask.enactment.uid == answer.enactment && *ask.key == answer.key)
+    };
     let mut answers: Vec<Answer> = served
         .into_iter()
         .map(|mut answer| {
@@ -244,6 +247,10 @@ fn answers(view: &SlicedView<'_>, served: Vec<Answer>, grown: &grow::Grown) -> V
                 && let Some(message) = words(view, none)
             {
                 refusal.message = message;
+            }
+            // Serving had a pool cut down to what gives; of a slice that goes, it is the whole pool that has the range.
+            if let Some((ask, request)) = of(&answer).and_then(|ask| Some((ask, requested(ask)?))) {
+                answer.ranges = super::serve::ranges(view.pool, ask, request, &answer.reply);
             }
             answer
         })
@@ -259,9 +266,7 @@ fn answers(view: &SlicedView<'_>, served: Vec<Answer>, grown: &grow::Grown) -> V
         ));
     }
     answers.retain(|answer| {
-        let ask =
-            view.asked.iter().find(|ask| ask.enactment.uid == answer.enactment && *ask.key == answer.key);
-        let slot = ask.and_then(|ask| ask.enactment.slots.get(ask.key));
+        let slot = of(answer).and_then(|ask| ask.enactment.slots.get(ask.key));
         !slot.is_some_and(|slot| super::serve::already_says(slot, &answer.reply))
     });
     answers

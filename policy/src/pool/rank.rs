@@ -17,10 +17,19 @@ pub(crate) fn matches(range: &Range, node: &NodeView<'_>) -> bool {
 /// addresses in all (R88); smallest slices (R89); then selector text, CIDR and name, so that the order
 /// never depends on the order of the spec.
 pub fn rank<'p>(pool: &'p Pool, node: &NodeView<'_>) -> Vec<&'p Range> {
+    ranked(pool, node, Range::gives)
+}
+
+/// Those of the ranges that `which` picks, in the same order.
+pub(super) fn ranked<'p>(
+    pool: &'p Pool,
+    node: &NodeView<'_>,
+    which: impl Fn(&Range) -> bool,
+) -> Vec<&'p Range> {
     let mut ranked: Vec<(usize, &Range)> = pool
         .ranges
         .iter()
-        .filter(|range| range.gives())
+        .filter(|range| which(range))
         .filter_map(|range| match &range.selector {
             None => Some((0, range)),
             Some(selector) => Some((selector.score(node)?, range)),

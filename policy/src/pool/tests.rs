@@ -10,6 +10,7 @@ mod properties;
 mod ranks;
 mod sets;
 mod slices;
+mod speak;
 mod specs;
 mod standing;
 mod tally;

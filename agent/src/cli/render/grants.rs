@@ -294,8 +294,9 @@ impl<'a> Claims<'a> {
         let outside = |ip: IpAddr| Why::OutOfRange { ip, pool: pool.name().to_owned() };
         let mut addresses = Vec::new();
         let mut first = None;
-        for ip in lease.ips.iter().copied() {
-            let range = pool.range_of(ip).ok_or_else(|| outside(ip))?;
+        let speakers = pool.speakers(&self.node, Want::Any, &lease.ips);
+        for (ip, speaker) in lease.ips.iter().copied().zip(speakers) {
+            let range = speaker.ok_or_else(|| outside(ip))?;
             let part = range.part(Family::of(ip)).ok_or_else(|| outside(ip))?;
             addresses.push(GrantedAddress {
                 address: IpNet::new(ip, part.prefix_length()).map_err(|_| outside(ip))?,

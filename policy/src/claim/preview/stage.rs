@@ -97,7 +97,7 @@ impl<'a> Stage<'a> {
         };
         let reason = if mine.iter().all(|(_, held)| *held) { Reason::Holds } else { Reason::Returns };
         let ips: Vec<IpAddr> = mine.into_iter().map(|(ip, _)| ip).collect();
-        let range = ips.first().and_then(|ip| self.pool.range_of(*ip));
+        let range = self.pool.speakers(&ask.node, wish.want, &ips).first().copied().flatten();
         Some(Gets { range: range.map(|range| range.name().to_owned()).unwrap_or_default(), ips, reason })
     }
 

@@ -53,6 +53,10 @@ impl<'a> Batch<'a> {
         batch
     }
 
+    pub(super) fn pool(&self) -> &'a Pool {
+        self.pool
+    }
+
     pub(super) fn into_ledger(mut self) -> Option<Ledger> {
         if !self.changed {
             return None;

@@ -234,6 +234,36 @@ fn r86_labels_choose_the_range() {
     assert_eq!((range("a"), range("b")), ("rack-1".to_owned(), "others".to_owned()));
 }
 
+// R85: of ranges that overlap, an answer names the one that is for the node, whether its address is new, was held under a lost
+// id, or is asserted by a journal. What is written stays as it is when labels change.
+#[test]
+fn r63_r85_an_answer_names_the_range_that_speaks() {
+    let racks = pool_of(json!({
+        "ranges": [
+            {"name": "any", "cidr": "10.0.0.0/16"},
+            {"name": "rack", "cidr": "10.0.1.0/28", "nodeSelector": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "rack", "operator": "In", "values": ["one"]}]}]}},
+        ],
+        "staticBand": "None",
+    }));
+    let labels = BTreeMap::from([("rack".to_owned(), "one".to_owned())]);
+    let mut ledger = ledger();
+    ledger.allocations.insert(ip("10.0.1.3"), Entry { request: Some("lost".into()), ..held("b", 1) });
+    let mut nodes = [asking("a"), asking("b"), holding("c", lease(&["10.0.1.4"], 0))];
+    let mut asks: Vec<Asked<'_>> = nodes.iter().flat_map(asked).collect();
+    asks.iter_mut().for_each(|ask| ask.labels = &labels);
+    let served = serve(&ledger, &racks, &Default::default(), &asks, NOW);
+    let ranges: Vec<&[String]> = served.answers.iter().map(|answer| answer.ranges.as_slice()).collect();
+    assert_eq!(ranges, [["rack"]; 3]);
+    for answer in &served.answers {
+        let own = nodes.iter_mut().find(|own| answer.fits(own)).expect("it fits");
+        answer.write(slot_mut(own));
+    }
+    let unlabelled: Vec<Asked<'_>> = nodes.iter().flat_map(asked).collect();
+    let again = serve(&served.ledger.expect("a write"), &racks, &Default::default(), &unlabelled, NOW);
+    assert!(again.ledger.is_none() && again.answers.is_empty(), "what is written stays");
+}
+
 // R114: the ledger of a slice is served by the same function, within the slice.
 #[test]
 fn r114_a_slice_gives_only_its_own() {

@@ -3,7 +3,7 @@
 use super::*;
 
 /// `{key: value, …}` as one term.
-fn selector(pairs: &[(&str, &str)]) -> String {
+pub(super) fn selector(pairs: &[(&str, &str)]) -> String {
     let all: Vec<String> =
         pairs.iter().map(|(k, v)| format!("{{key: {k}, operator: In, values: [{v}]}}")).collect();
     format!("nodeSelector: {{nodeSelectorTerms: [{{matchExpressions: [{}]}}]}}", all.join(", "))
