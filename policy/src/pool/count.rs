@@ -39,6 +39,12 @@ impl Pool {
         claims(|family, which| self.free(family, which, &taken, &barred))
     }
 
+    /// Addresses of one family that nobody holds, in the ranges that `which` picks.
+    fn free(&self, family: Family, which: Which<'_>, taken: &Taken, barred: &Barred) -> u128 {
+        let is_held = |number| taken.contains(family.address(number));
+        self.left(family, which, &Used { places: taken.runs(family), has: &is_held }, barred)
+    }
+
     /// Both counts, with these addresses held, in slices or not, and these slices cut: of a sliced pool what no slice has is
     /// available, else what nobody has.
     pub fn counts(
@@ -55,13 +61,13 @@ impl Pool {
         SliceView { pool: self, taken: &taken, barred }.counts()
     }
 
-    /// Free addresses of one family in the ranges that `which` picks.
-    fn free(&self, family: Family, which: &dyn Fn(&Range) -> bool, taken: &Taken, barred: &Barred) -> u128 {
+    /// Addresses of one family that are not used and not barred, in the ranges that `which` picks. One that is both counts once.
+    fn left(&self, family: Family, which: Which<'_>, used: &Used<'_>, barred: &Barred) -> u128 {
         let parts = self.ranges.iter().filter(|range| which(range)).filter_map(|range| range.part(family));
         let windows = Runs::of(parts.map(|part| (part.first, part.last)));
         let line = self.lines.get(family);
         let free_in = |first, last| match line.places(first, last) {
-            (from, to) if from < to => (to - from) - taken.runs(family).count(from, to - 1),
+            (from, to) if from < to => (to - from) - used.places.count(from, to - 1),
             _ => 0,
         };
         let on_line: u128 = windows
@@ -72,11 +78,17 @@ impl Pool {
             })
             .sum();
         let reserved = self.reserved.get(family).keys().filter(|number| {
-            let ip = family.address(**number);
-            windows.contains(**number) && !taken.contains(ip) && !barred.contains(ip)
+            let is_barred = barred.runs(family).contains(**number);
+            windows.contains(**number) && !(used.has)(**number) && !is_barred
         });
         on_line + reserved.count() as u128
     }
+}
+
+/// What of a family is in use: in places of the pool's line, and of what has no place there, reserved addresses, one by one.
+struct Used<'a> {
+    places: &'a Runs,
+    has: &'a dyn Fn(u128) -> bool,
 }
 
 impl PoolView<'_> {
@@ -113,25 +125,8 @@ impl SliceView<'_> {
 
     /// Addresses of one family that no slice has, in the ranges that `which` picks.
     fn free(&self, family: Family, which: Which<'_>, taken: &TakenSlices) -> u128 {
-        let free = self.pool.free(family, which, &Taken::new(self.pool), self.barred);
-        let parts =
-            self.pool.ranges.iter().filter(|range| which(range)).filter_map(|range| range.part(family));
-        let windows = Runs::of(parts.map(|part| (part.first, part.last)));
-        let line = self.pool.lines.get(family);
-        let sliced: u128 = windows
-            .iter()
-            .map(|(first, last)| match line.places(first, last) {
-                (from, to) if from < to => taken.runs(family).count(from, to - 1),
-                _ => 0,
-            })
-            .sum();
-        let reserved = self
-            .pool
-            .reserved
-            .get(family)
-            .keys()
-            .filter(|number| windows.contains(**number) && taken.touches(family, (**number, **number)));
-        free.saturating_sub(sliced).saturating_sub(reserved.count() as u128)
+        let is_cut = |number| taken.takes(family, number);
+        self.pool.left(family, which, &Used { places: taken.runs(family), has: &is_cut }, self.barred)
     }
 }
 

@@ -85,6 +85,11 @@ impl TakenSlices {
         !self.meeting(family, run).is_empty()
     }
 
+    /// Whether the block around this address is taken.
+    pub(crate) fn takes(&self, family: Family, number: u128) -> bool {
+        self.touches(family, self.widen(family, (number, number)))
+    }
+
     pub(crate) fn runs(&self, family: Family) -> &Runs {
         self.runs.get(family)
     }

@@ -81,6 +81,26 @@ fn r118_what_no_slice_has_is_available() {
     assert_eq!(whole.counts([ip("10.0.0.65")], [], &Barred::default()).available, 253);
 }
 
+/// R102, R118: what is barred and in a slice is lost once, of a reservation too.
+#[test]
+fn r102_r118_what_is_barred_and_cut_is_lost_once() {
+    let sliced =
+        pool("{range: {cidr: 10.96.0.0/24, perNodeHostBits: 4}, reservations: [{node: a, ip: 10.96.0.5}]}");
+    let mut barred = Barred::default();
+    barred.net(net("10.96.0.0/25"), "Service CIDR 10.96.0.0/25");
+    let lower = (0..8).map(|block| net(&format!("10.96.0.{}/28", block * 16)));
+    assert_eq!(sliced.counts([], lower.clone(), &Barred::default()).available, 127);
+    assert_eq!(sliced.counts([], lower.clone(), &barred).available, 127);
+    assert_eq!(sliced.counts([], [], &barred).available, 127);
+    let more = lower.chain([net("10.96.0.240/28")]);
+    assert_eq!(sliced.counts([], more.clone(), &barred).available, 112);
+    let taken = TakenSlices::of(&sliced, more);
+    let by_range = SliceView { pool: &sliced, taken: &taken, barred: &barred }.by_range(&[]);
+    assert_eq!(by_range[0].counts, Counts { capacity: 254, available: 112 });
+    // What is held without a slice takes the whole block, with what is reserved in it.
+    assert_eq!(sliced.counts([ip("10.96.0.6")], [], &Barred::default()).available, 239);
+}
+
 /// R93, D14: the mask is 32 − bits and 128 − bits.
 #[test]
 fn r93_masks() {
