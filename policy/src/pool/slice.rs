@@ -4,13 +4,15 @@
 //! Within its slices it serves itself: `Pool::within` is the pool cut down to them, for `choose`.
 //!
 //! Only whole blocks between start and end are slices. A slice without a single address to give (all
-//! excluded, or reserved for others) is never chosen. Slices that touch the static band are chosen last,
+//! excluded, or reserved for others) is never chosen, nor is one in which anything is reserved for others: its node
+//! could not have it any more. Slices that touch the static band are chosen last,
 //! so that the addresses people pick by hand stay free of other nodes' slices for longest; inside a slice
 //! there are no bands. Cost: as `choose`, for a taken slice is a run like any other.
 
 mod taken;
 mod within;
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
@@ -20,7 +22,7 @@ use super::choose::{Holder, Kind, NoAddress, NodeView, Want, literal};
 use super::family::{Family, split};
 use super::range::{Part, Range};
 use super::rank::{matches, rank};
-use super::runs::Run;
+use super::runs::{Run, Runs};
 use super::{Barred, Pool, hash};
 pub use taken::TakenSlices;
 
@@ -141,17 +143,33 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn scan(&self, part: &Part, bits: u8) -> Option<u128> {
+        let barred = self.not_for_it(part, bits);
         let scan = Scan {
             family: part.family,
             line: self.view.pool.lines.get(part.family),
             taken: self.view.taken.runs(part.family),
-            barred: self.view.barred.runs(part.family),
+            barred: &barred,
             declined: self.holder.declined,
         };
         part.slice_runs(bits).into_iter().flatten().find_map(|(first, last)| {
             let start = first + self.hash % (last - first + 1);
             scan.from((first, last), part.block(start, bits).0.max(first))
         })
+    }
+
+    /// What is barred, and whole blocks around what is reserved for other nodes. Never, and not last: the reservation would
+    /// be lost when the pool is nearly full, which is what it is for. What that costs is the rest of a block, until its node
+    /// takes it. A node that has a reservation in such a block too may take it, and so may who names an address in it:
+    /// that was said, and the first has it. Cost: O(barred + reserved), where anything is reserved for others.
+    fn not_for_it(&self, part: &Part, bits: u8) -> Cow<'_, Runs> {
+        let mut barred = Cow::Borrowed(self.view.barred.runs(part.family));
+        for (number, node) in self.view.pool.reserved.get(part.family) {
+            if *node != self.holder.node && part.usable(*number) {
+                let (first, last) = part.block(*number, bits);
+                barred.to_mut().insert(first, last);
+            }
+        }
+        barred
     }
 
     fn any(&self, ranked: &[&Range], node: &NodeView<'_>) -> Result<SliceChoice, NoAddress> {

@@ -214,6 +214,46 @@ fn barren_slices_are_never_chosen() {
     assert_eq!(drain_slices(&large).len(), 8);
 }
 
+/// A block in which an address is reserved is for its node alone, also when nothing else is left, and is there when that asks. Of
+/// two nodes with a reservation in one block the first has it; who names an address takes its block.
+#[test]
+fn a_block_with_a_reservation_is_kept_for_its_node() {
+    let pool = pool(
+        "{range: {cidr: 10.0.0.0/27, perNodeHostBits: 2}, staticBand: None,
+          reservations: [{node: a, ip: 10.0.0.9}, {node: b, ip: 10.0.0.10}, {node: vip, ip: 10.0.0.21}]}",
+    );
+    let all: BTreeSet<IpNet> = drain_slices(&pool).iter().flat_map(cidrs).collect();
+    assert_eq!(all.len(), 6);
+    let [both, vips] = ["10.0.0.8/30", "10.0.0.20/30"].map(net);
+    assert!(!all.contains(&both) && !all.contains(&vips), "{all:?}");
+    let mut taken = TakenSlices::of(&pool, all);
+    let mut next = |node: &str, want| {
+        let choice = next_slice(&pool, &taken, node, want).ok()?;
+        cidrs(&choice).into_iter().for_each(|cidr| assert!(taken.insert(cidr)));
+        Some((cidrs(&choice), choice.kind))
+    };
+    assert_eq!(next("other", Want::Any), None);
+    assert_eq!(next("b", Want::Any), Some((vec![both], Kind::Reserved)));
+    assert_eq!(next("a", Want::Any), None);
+    assert_eq!(next("other", Want::Exactly(ip("10.0.0.22"))), Some((vec![vips], Kind::Static)));
+    assert_eq!(next("vip", Want::Any), None);
+}
+
+/// R92: of both families: a reservation in one keeps that family's block.
+#[test]
+fn r92_a_reservation_keeps_a_block_of_its_family() {
+    let pool = pool(
+        "{range: {ipv4: {cidr: 10.0.0.0/28}, ipv6: {cidr: 'fd00::/124'}, perNodeHostBits: 2}, staticBand: None,
+          reservations: [{node: vip, ip: 'fd00::5'}]}",
+    );
+    let all = drain_slices(&pool);
+    assert_eq!(all.len(), 3);
+    let taken = TakenSlices::of(&pool, all.iter().flat_map(cidrs));
+    let mine = next_slice(&pool, &taken, "vip", Want::Any).unwrap();
+    assert!(mine.v4.is_some());
+    assert_eq!(mine.v6.unwrap().cidr, net("fd00::4/126"));
+}
+
 /// Slices that touch the static band go last; none is lost (R52).
 #[test]
 fn slices_of_the_static_band_go_last() {
