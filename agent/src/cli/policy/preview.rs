@@ -158,7 +158,7 @@ impl Answer {
             pools.iter().map(|(name, _)| (name, pools.barred_for(name, services))).collect();
         let mut stages: BTreeMap<PoolName, Stage<'_>> = BTreeMap::new();
         for (name, seen) in pools.iter().filter(|(name, _)| asked.iter().any(|one| one.as_str() == *name)) {
-            let slices = seen.slices.iter().map(|slice| (slice.cidr, slice.node.to_string())).collect();
+            let slices = seen.slices.iter().map(|slice| (slice.cidr, slice.node_uid.clone())).collect();
             let stage = Stage::new(&seen.pool, &barred[name], &seen.ledger, slices);
             stages.insert(name.as_str().into(), stage);
         }

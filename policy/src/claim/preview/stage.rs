@@ -25,15 +25,17 @@ pub struct Stage<'a> {
     /// The holders of addresses, for literals: Node and policy, none of what a host merely shows; and whether it is held.
     holders: BTreeMap<IpAddr, (NodeUid, String, bool)>,
     taken: Taken,
-    /// Of a sliced pool: each slice, and whose it is.
-    slices: Vec<(IpNet, String)>,
+    /// Of a sliced pool: each slice, and whose it is. By UID: a Node made anew under its name has none of what the former had.
+    slices: Vec<(IpNet, NodeUid)>,
+    /// Of a sliced pool: whose each address is that somebody holds or shows, in a slice or not.
+    owners: BTreeMap<IpAddr, NodeUid>,
     /// Those of them that nodes would take.
     cut: Vec<IpNet>,
 }
 
 impl<'a> Stage<'a> {
     /// `ledger` has the entries of the pool's slices too.
-    pub fn new(pool: &'a Pool, barred: &'a Barred, ledger: &Ledger, slices: Vec<(IpNet, String)>) -> Self {
+    pub fn new(pool: &'a Pool, barred: &'a Barred, ledger: &Ledger, slices: Vec<(IpNet, NodeUid)>) -> Self {
         let mut held: BTreeMap<ClaimOf, Vec<(IpAddr, bool)>> = BTreeMap::new();
         let mut holders = BTreeMap::new();
         for (ip, entry) in ledger.allocations.iter().filter(|(_, entry)| entry.is_recoverable()) {
@@ -42,7 +44,9 @@ impl<'a> Stage<'a> {
             holders.insert(*ip, (entry.node_uid.clone(), entry.policy.to_string(), entry.is_held()));
         }
         let taken = Taken::of(pool, ledger.allocations.keys().copied());
-        Self { pool, barred, gives: ledger.gives(), held, holders, taken, slices, cut: Vec::new() }
+        let entries = ledger.allocations.iter().filter(|_| pool.is_sliced());
+        let owners = entries.map(|(ip, entry)| (*ip, entry.node_uid.clone())).collect();
+        Self { pool, barred, gives: ledger.gives(), held, holders, taken, slices, owners, cut: Vec::new() }
     }
 
     /// How many claims could still be served; of a sliced pool those of nodes that have no slice yet.
@@ -122,19 +126,23 @@ impl<'a> Stage<'a> {
 
     /// Of the node's own slices; where they are full, of the next one that it would take.
     fn of_slices(&mut self, ask: &Ask<'_>, holder: &Holder<'_>) -> Result<Gets, Lacks> {
-        let own = self.slices.iter().filter(|(_, node)| node == ask.node.name).map(|(cidr, _)| *cidr);
-        let own: Vec<IpNet> = own.collect();
+        let own = self.slices.iter().filter(|(_, owner)| owner == ask.uid).map(|(cidr, _)| *cidr);
+        // What this pool would not cut, left from another spec, gives nothing.
+        let own: Vec<IpNet> = own.filter(|cidr| self.pool.within(&[*cidr]).is_ok()).collect();
         match self.within(&own, ask, holder, false) {
             Err(Lacks::NoAddress(_)) => {}
             other => return other,
         }
-        let taken = TakenSlices::of(self.pool, self.slices.iter().map(|(cidr, _)| *cidr));
+        // As when it is served: a block in which somebody else has an address is not to be had either.
+        let foreign =
+            self.owners.iter().filter(|(_, owner)| *owner != ask.uid).map(|(ip, _)| IpNet::from(*ip));
+        let taken = TakenSlices::of(self.pool, self.slices.iter().map(|(cidr, _)| *cidr).chain(foreign));
         let view = SliceView { pool: self.pool, taken: &taken, barred: self.barred };
         let next = choose_slice(&view, holder, &ask.node)?;
         let next: Vec<IpNet> = next.v4.iter().chain(&next.v6).map(|slice| slice.cidr).collect();
         let given = self.within(&next, ask, holder, true)?;
         self.cut.extend(&next);
-        self.slices.extend(next.into_iter().map(|cidr| (cidr, ask.node.name.to_owned())));
+        self.slices.extend(next.into_iter().map(|cidr| (cidr, ask.uid.clone())));
         Ok(given)
     }
 

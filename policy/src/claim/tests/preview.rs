@@ -119,7 +119,7 @@ fn r113_a_slice_of_its_own_or_the_next_one() {
     let barred = Barred::default();
     let (labels, uid) = (BTreeMap::new(), node_uid("a"));
     let own: ipnet::IpNet = "10.0.0.8/30".parse().unwrap();
-    for (slices, own_one) in [(vec![(own, "a".to_owned())], true), (vec![(own, "b".to_owned())], false)] {
+    for (slices, own_one) in [(vec![(own, node_uid("a"))], true), (vec![(own, node_uid("b"))], false)] {
         let mut stages = BTreeMap::from([(name(), Stage::new(&pool, &barred, &ledger(), slices))]);
         let node = NodeView { name: "a", labels: &labels };
         let ask = Ask { node, uid: &uid, ready: true, policy: "static-ip" };
@@ -145,7 +145,7 @@ fn r113_a_pool_whose_slices_are_all_cut_runs_out_for_nodes_without_one() {
     });
     let asks: Vec<Ask<'_>> = asks.collect();
     let stage = |slices| BTreeMap::from([(name(), Stage::new(&pool, &barred, &ledger(), slices))]);
-    let mut stages = stage(vec![("10.0.0.0/30".parse().unwrap(), "a".to_owned())]);
+    let mut stages = stage(vec![("10.0.0.0/30".parse().unwrap(), node_uid("a"))]);
     assert_eq!(stages[&name()].available(), 3, "of 6 addresses the 3 of the other block");
     let foreseen = preview(&mut stages, &asks, &[wish()]);
     let out: Vec<bool> =
@@ -156,4 +156,35 @@ fn r113_a_pool_whose_slices_are_all_cut_runs_out_for_nodes_without_one() {
     let mut stages = stage(Vec::new());
     preview(&mut stages, &asks, &[wish(), nowhere]);
     assert_eq!(stages[&name()].available(), 6);
+}
+
+// R73, R113: what serving does: a slice of a former Node of that name is not the new one's, and a block in which another has an
+// address without a slice is passed over, as is one of another cut.
+#[test]
+fn r73_r113_what_is_another_nodes_is_not_foreseen() {
+    let pool = pool_of(json!({"range": {"cidr": "10.0.0.0/28", "perNodeHostBits": 2}, "staticBand": "None"}));
+    let (barred, labels, uid) = (Barred::default(), BTreeMap::new(), node_uid("a"));
+    let mut ledger = ledger();
+    let shown = Entry { request: None, ..quarantined("b", QuarantineReason::Observed, None) };
+    ledger.allocations.extend([(ip("10.0.0.5"), held("b", 1)), (ip("10.0.0.9"), shown)]);
+    let slices = vec![
+        ("10.0.0.0/30".parse().unwrap(), NodeUid::from("uid-of-a-former-a")),
+        ("10.0.0.20/31".parse().unwrap(), uid.clone()),
+    ];
+    let mut stages = BTreeMap::from([(name(), Stage::new(&pool, &barred, &ledger, slices))]);
+    let ask =
+        Ask { node: NodeView { name: "a", labels: &labels }, uid: &uid, ready: true, policy: "static-ip" };
+    let second = Wish { capture: "second".into(), ..wish() };
+    let foreseen = preview(&mut stages, &[ask], &[wish(), second]);
+    let only: ipnet::IpNet = "10.0.0.12/30".parse().unwrap();
+    for (one, new) in foreseen.iter().zip([true, false]) {
+        let given = one.outcome.clone().unwrap();
+        assert_eq!(given.reason, Reason::Slice { cidr: only, new });
+        assert!(only.contains(&given.ips[0]), "{given:?}");
+    }
+    // Its own address without a slice keeps it from no block.
+    ledger.allocations.insert(ip("10.0.0.13"), Entry { policy: "other".into(), ..held("a", 1) });
+    let mut stages = BTreeMap::from([(name(), Stage::new(&pool, &barred, &ledger, Vec::new()))]);
+    let foreseen = preview(&mut stages, &[ask], &[wish()]);
+    assert!(foreseen[0].outcome.is_ok(), "{:?}", foreseen[0]);
 }
