@@ -179,8 +179,9 @@ impl Pool {
         self.ranges.iter().flat_map(Range::parts)
     }
 
-    /// Draining ranges that hold nothing that no other range has, and of which no slice is cut: what could go (R62, R74, R75). A
-    /// slice is somebody's as a whole, also where its first address and its last lie outside of start and end.
+    /// Draining ranges that hold nothing but what a range that doesn't drain has too, and of which no slice is cut: what could go,
+    /// all of it in one edit (R62, R74, R75), so that no two of them cover for each other. A slice is somebody's as a whole, also
+    /// where its first address and its last lie outside of start and end.
     pub fn idle(
         &self,
         held: impl Iterator<Item = IpAddr>,
@@ -192,9 +193,12 @@ impl Pool {
             return idle;
         }
         for ip in held {
-            let mut having = self.ranges.iter().filter(|range| range.contains(ip));
-            if let (Some(only), None) = (having.next(), having.next()) {
-                idle.remove(only.name());
+            let (stay, drain): (Vec<&Range>, Vec<&Range>) =
+                self.ranges.iter().filter(|range| range.contains(ip)).partition(|range| range.gives());
+            if stay.is_empty() {
+                drain.into_iter().for_each(|range| {
+                    idle.remove(range.name());
+                });
             }
         }
         for cidr in slices {

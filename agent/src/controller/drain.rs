@@ -1,11 +1,11 @@
 //! Ranges that are to go (R62, R64, R65, R96): a Draining one that has been idle for a while is named in `status.drained`, and
 //! may be removed then, not before: the CRD refuses it.
 //!
-//! Idle is a range that holds nothing that no other range has, and of which no slice is cut: a slice is its node's as a whole, and
-//! goes when the last address in it does. Whoever held an address of the range and had not been heard of (a host that was off, a
-//! journal that asserts) has that while to say so; then the range is in use again, which is told. The while counts from when
-//! this controller saw it idle, so that a new leader counts anew. Cost: a look at the ledger and the slices of a pool that has a
-//! Draining range, and one small write when one is drained.
+//! Idle is a range that holds nothing but what one that doesn't drain has too, and of which no slice is cut: a slice is its node's
+//! as a whole, and goes when the last address in it does. Whoever held an address of the range and had not been heard of (a host
+//! that was off, a journal that asserts) has that while to say so; then the range is in use again, which is told. The while
+//! counts from when this controller saw it idle, so that a new leader counts anew. Cost: a look at the ledger and the slices of
+//! a pool that has a Draining range, and one small write when one is drained.
 
 use std::sync::PoisonError;
 

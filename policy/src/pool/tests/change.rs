@@ -103,6 +103,12 @@ fn r62_r64_r74_r75_ranges_that_could_go() {
     let shrunk = "ranges: [{name: a, cidr: 10.0.0.0/23, state: Draining}, {name: b, cidr: 10.0.0.0/24}]";
     assert_eq!(of(shrunk, &["10.0.0.9"]), ["a"]);
     assert_eq!(of(shrunk, &["10.0.0.9", "10.0.1.9"]), [""; 0], "a straggler");
+    // Two that drain don't cover for each other: both could go at once.
+    let third = "ranges: [{name: a, cidr: 10.0.0.0/24, state: Draining}, {name: b, cidr: 10.0.0.0/23, state: Draining},
+        {name: c, cidr: 10.0.0.0/24, start: 10.0.0.100}]";
+    assert_eq!(of(third, &["10.0.0.9"]), [""; 0]);
+    assert_eq!(of(third, &["10.0.0.100"]), ["a", "b"]);
+    assert_eq!(of(third, &["10.0.0.100", "10.0.1.9"]), ["a"]);
     let active = "ranges: [{name: a, cidr: 10.0.0.0/24}, {name: b, cidr: 10.0.1.0/24}]";
     assert_eq!(of(active, &[]), [""; 0]);
     assert!(pool(apart).is_draining("a") && !pool(apart).is_draining("b") && !pool(apart).is_draining("c"));
