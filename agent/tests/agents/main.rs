@@ -173,6 +173,7 @@ suite! {
             r19_r63_r64_r85_the_range_that_gave_an_address_speaks_for_it
             a_claim_has_an_address_of_each_family
             a_pool_that_nobody_uses_goes_at_once
+            r45_r46_r47_r48_r50_r54_the_static_band_is_given_last
             r59_a_pool_that_gives_says_how_its_ledger_is_written
             r33_r66_r97_r99_a_pool_made_anew_takes_back_what_it_has
             r60_r74_r109_a_full_pool_grows

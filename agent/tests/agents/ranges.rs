@@ -1,10 +1,12 @@
 //! Ranges that hosts are given of: larger ones, new ones, and none.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use agent::controller::Settings;
 use crds::NodeIPPool;
 use crds::names::annotation::RESET_POOL;
+use ipnet::Ipv4Subnets;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
 use serde_json::{Value, json};
@@ -307,6 +309,77 @@ pub(crate) async fn r19_r63_r64_r85_the_range_that_gave_an_address_speaks_for_it
     field.find_controller();
     field.agree().await;
     assert_eq!(given(&field, &hosts[0], "racked", "racks").await, of_rack);
+}
+
+/// R45 to R48, R50, R54: the static band that KEP-3070's formula makes of a /26, a /22 and a /16. Of each, all is excluded but its
+/// last two addresses and the one above them. Who comes first has the one above, and only then the band is given of. It is
+/// turned off, for who comes next, and on again: nothing changes of what is held, nor of the offsets.
+pub(crate) async fn r45_r46_r47_r48_r50_r54_the_static_band_is_given_last(on: On) {
+    let field = Field::new(on).await;
+    let pools: [(&str, &str, Ipv4Addr, u32, u8); 3] = [
+        ("small", "eth0", Ipv4Addr::new(10, 48, 0, 0), 16, 26),
+        ("middle", "eth1", Ipv4Addr::new(10, 47, 0, 0), 64, 22),
+        ("large", "eth2", Ipv4Addr::new(10, 46, 0, 0), 256, 16),
+    ];
+    for (name, card, net, band, length) in pools {
+        let at = |host: u32| Ipv4Addr::from(u32::from(net) + host);
+        let below = Ipv4Subnets::new(at(1), at(band - 2), 0);
+        let above = Ipv4Subnets::new(at(band + 2), at((1 << (32 - length)) - 2), 0);
+        let exclude: Vec<String> = below.chain(above).map(|net| net.to_string()).collect();
+        field.pool(name, json!({"range": {"cidr": format!("{net}/{length}"), "exclude": exclude}})).await;
+        field.until_pool(name, "counted", |pool| pool["status"]["available"] == 3).await;
+        let mut policy = address_on(name, card);
+        policy["maxUnavailable"] = json!("100%");
+        field.policy(name, policy).await;
+    }
+    // By pool, how far above the band's last address.
+    let given = async |field: &Field, host: &Host| -> Vec<i64> {
+        let mut found = Vec::new();
+        for (name, card, net, band, _) in pools {
+            field.until_standing(host, name, "Available").await;
+            let on_card = host.addresses(card).concat();
+            let ip: Ipv4Addr = on_card.split('/').next().and_then(|ip| ip.parse().ok()).expect("an address");
+            found.push(i64::from(u32::from(ip)) - i64::from(u32::from(net)) - i64::from(band));
+        }
+        found
+    };
+    let first = field.host("node01", 3).await;
+    assert_eq!(given(&field, &first).await, [1; 3], "the dynamic band");
+    let second = field.host("node02", 3).await;
+    let had = given(&field, &second).await;
+    assert!(had.iter().all(|above| [0, -1].contains(above)), "the static band: {had:?}");
+    let held = async |field: &Field, held: u64| -> Vec<Value> {
+        let mut all = Vec::new();
+        for (name, ..) in pools {
+            let mut pool = field.until_pool(name, "held", |pool| pool["status"]["allocated"] == held).await;
+            all.push(json!([
+                pool["status"]["allocations"].take(),
+                pool["status"]["allocated-offsets"].take()
+            ]));
+        }
+        all
+    };
+    let of_two = held(&field, 2).await;
+    let say = async |field: &Field, band: &str| {
+        for (name, ..) in pools {
+            field.patch_pool(name, json!({"spec": {"staticBand": band}})).await;
+        }
+    };
+    say(&field, "None").await;
+    assert_eq!(held(&field, 2).await, of_two);
+    let third = field.host("node03", 3).await;
+    let rest: Vec<i64> = had.iter().map(|above| -1 - above).collect();
+    assert_eq!(given(&field, &third).await, rest);
+    let of_three = held(&field, 3).await;
+    say(&field, "Auto").await;
+    field.agree().await;
+    assert_eq!(held(&field, 3).await, of_three);
+    for (two, three) in of_two.iter().zip(&of_three) {
+        let (two, three) = (two[0].as_object().expect("holders"), three[0].as_object().expect("holders"));
+        assert!(two.iter().all(|(ip, entry)| three.get(ip) == Some(entry)), "{two:?} {three:?}");
+    }
+    assert_eq!((given(&field, &first).await, given(&field, &second).await), (vec![1; 3], had));
+    field.agree().await;
 }
 
 /// R78, R92: a range of both families gives one of each, or none: what is left of one family alone serves nobody.
