@@ -40,6 +40,8 @@ pub(crate) struct Health {
     stage: watch::Sender<Stage>,
     /// What it lacks, if it asks an API that may refuse it something.
     rights: OnceLock<Arc<Rights>>,
+    /// What the API leaves out of what is written, in words.
+    left_out: Mutex<Option<String>>,
 }
 
 impl Default for Health {
@@ -56,6 +58,7 @@ impl Health {
             limit: HUNG + patience,
             stage: watch::Sender::new(Stage::default()),
             rights: OnceLock::new(),
+            left_out: Mutex::default(),
         }
     }
 
@@ -65,9 +68,16 @@ impl Health {
         let _ = self.rights.set(rights);
     }
 
-    /// Rights that are lacking, in words: no reason to start anything again, and one to do something.
+    /// The API keeps what is written, or leaves this out.
+    pub(crate) fn left_out(&self, words: Option<String>) {
+        *self.left_out.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    /// Rights that are lacking and what the API leaves out, in words: no reason to start anything again, and one to do something.
     pub(crate) fn lacking(&self) -> Vec<String> {
-        self.rights.get().map(|rights| rights.lacking()).unwrap_or_default()
+        let rights = self.rights.get().map(|rights| rights.lacking()).unwrap_or_default();
+        let left_out = self.left_out.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        rights.into_iter().chain(left_out).collect()
     }
 
     /// The loop works, and got this far.

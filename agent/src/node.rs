@@ -23,6 +23,7 @@ mod kernel;
 mod literals;
 pub mod lock;
 mod look;
+mod lossy;
 mod register;
 mod report;
 mod slices;
@@ -80,6 +81,9 @@ const RECOVER: Duration = Duration::from_secs(5);
 /// How long a pass that is told to stop may still wait for the API: an answer that comes comes sooner.
 const LEAVE: Duration = Duration::from_secs(3);
 
+/// How long an API is left alone that leaves out what is written: an administrator has to mend it, and each try is a write for nothing.
+const LOSSY: Duration = Duration::from_secs(30);
+
 /// So often may others write first before a pass is put off.
 const OVERTAKEN: usize = 10;
 
@@ -117,6 +121,12 @@ pub enum NodeError {
     Api(#[from] kube::Error),
     #[error(transparent)]
     Busy(#[from] LockError),
+    /// What was written is not in the answer: the schema that the API has is not Berth's.
+    #[error(
+        "the API leaves out {field} of what is written: the CRD {crd} is not Berth's of this version (kubernetes-nmstate's?); \
+        put Berth's over it: kubectl apply --server-side --force-conflicts -k crds/yaml"
+    )]
+    LeftOut { crd: &'static str, field: &'static str },
 }
 
 /// The agent of one host.
@@ -308,6 +318,14 @@ impl Agent {
                 () = hurry => break,
             };
             self.telling.passed(passed.is_ok() && self.objects.are_read());
+            match &passed {
+                Ok(_) => self.telling.health.left_out(None),
+                Err(error @ NodeError::LeftOut { .. }) => {
+                    self.telling.health.left_out(Some(error.to_string()));
+                }
+                Err(_) => {}
+            }
+            let pause = if matches!(passed, Err(NodeError::LeftOut { .. })) { LOSSY } else { AGAIN };
             let (wait, wrong) = match passed {
                 Ok(wait) => (wait, None),
                 Err(NodeError::Api(error)) => {
@@ -330,7 +348,7 @@ impl Agent {
             if wrong.is_some() {
                 // Whatever wakes it: who doesn't do its part is not asked at once.
                 let mut stopped = self.stopped.subscribe();
-                let _ = tokio::time::timeout(AGAIN, stopped.wait_for(|stopped| *stopped)).await;
+                let _ = tokio::time::timeout(pause, stopped.wait_for(|stopped| *stopped)).await;
             }
             let wait = wait.unwrap_or(Duration::from_secs(3600));
             rest::until(wait, woken.notify.notified()).await;
@@ -383,10 +401,10 @@ impl Agent {
     /// last good is kept so all the same: an API that can be read and not written is no reason to be without an address.
     async fn pass(&mut self) -> Result<Option<Duration>, NodeError> {
         match self.work().await {
-            Err(NodeError::Api(error)) => {
+            Err(error @ (NodeError::Api(_) | NodeError::LeftOut { .. })) => {
                 self.observe().await?;
                 self.keep().await?;
-                Err(error.into())
+                Err(error)
             }
             done => done,
         }

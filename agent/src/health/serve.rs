@@ -72,7 +72,7 @@ fn answer(method: &Method, path: &str, health: &Health) -> Response<Full<Bytes>>
     }
 }
 
-/// A line, and one for each right that is lacking.
+/// A line, and one for each right that is lacking and for what the API leaves out.
 fn told(first: &str, health: &Health) -> String {
     let lines = std::iter::once(first.to_owned()).chain(health.lacking());
     lines.map(|line| line + "\n").collect()

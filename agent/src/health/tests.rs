@@ -60,6 +60,17 @@ async fn ready_is_who_has_read_all_and_done_a_pass() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_api_leaves_out_is_said_until_it_keeps_it() {
+    let health = Arc::new(Health::default());
+    let server = serve::start(loopback(), health.clone()).await.unwrap();
+    health.passed(true);
+    health.left_out(Some("the API leaves out status.stamp".to_owned()));
+    assert!(get(&server, "GET /readyz").await.ends_with("\r\n\r\nok\nthe API leaves out status.stamp\n"));
+    health.left_out(None);
+    assert!(get(&server, "GET /readyz").await.ends_with("\r\n\r\nok\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn metrics_are_served_and_nothing_else_is() {
     let server = serve::start(loopback(), Arc::default()).await.unwrap();
     let page = get(&server, "GET /metrics").await;

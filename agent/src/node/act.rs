@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::lossy::left_out;
 use super::{Agent, NodeError};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::{guard, list, random};
@@ -327,9 +328,9 @@ impl Agent {
         let Some(own) = self.objects.enactments.get(&name) else { return Ok(false) };
         let metadata = json!({"resourceVersion": own.resource_version(), "uid": own.uid()});
         let status = merged([beginning(&own), status].into_iter());
-        let patch = Patch::Merge(json!({"metadata": metadata, "status": status}));
+        let patch = Patch::Merge(json!({"metadata": metadata, "status": &status}));
         let written = self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await;
-        self.written(policy, written).await
+        self.wholly_written(policy, &status, written).await
     }
 
     /// Writes whole fields of an own enactment's status in place of what they were, if it is still what was read.
@@ -348,6 +349,7 @@ impl Agent {
         if own.status.is_none() {
             writes.push(guard::put(&["status"], beginning(&own)));
         }
+        let sent: Value = fields.iter().map(|(field, value)| ((*field).to_owned(), value.clone())).collect();
         writes.extend(fields.into_iter().map(|(field, value)| guard::put(&["status", field], value)));
         let patch = Patch::Json::<()>(guard::patch(writes));
         match self.enactment_api().patch_status(&name, &PatchParams::default(), &patch).await {
@@ -357,8 +359,21 @@ impl Agent {
                 let now = self.objects.enactments.get(&name).and_then(|now| now.resource_version());
                 if now == own.resource_version() { Err(error.into()) } else { Ok(false) }
             }
-            written => self.written(policy, written).await,
+            written => self.wholly_written(policy, &sent, written).await,
         }
+    }
+
+    /// Takes in what a write of a status came to, if all of it is in the answer.
+    async fn wholly_written(
+        &self,
+        policy: &PolicyName,
+        sent: &Value,
+        written: kube::Result<NodeNetworkConfigurationEnactment>,
+    ) -> Result<bool, NodeError> {
+        let field = written.as_ref().ok().and_then(|now| left_out(sent, now));
+        let written = self.written(policy, written).await?;
+        let crd = "nodenetworkconfigurationenactments.nmstate.io";
+        field.map_or(Ok(written), |field| Err(NodeError::LeftOut { crd, field }))
     }
 
     /// Takes in what a guarded write of an own enactment came to. Whether it is written; if somebody else wrote first, what

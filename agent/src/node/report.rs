@@ -49,7 +49,8 @@ impl Agent {
         interfaces.filter_map(|one| one["name"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Writes the report. Whether it was written: not if somebody else wrote first.
+    /// Writes the report. Whether it was written: not if somebody else wrote first. One without its stamp is none: it would be
+    /// written again and again.
     pub(super) async fn report(
         &mut self,
         uid: &NodeUid,
@@ -111,7 +112,12 @@ impl Agent {
         let written = NodeNetworkState { status: Some(status), ..before };
         match api.replace_status(name, &PostParams::default(), &written).await {
             Ok(now) => {
+                let has_stamp = now.status.as_ref().is_some_and(|status| !status.stamp.is_empty());
                 self.objects.state.note(now);
+                if !has_stamp {
+                    let crd = "nodenetworkstates.nmstate.io";
+                    return Err(NodeError::LeftOut { crd, field: "status.stamp" });
+                }
                 if asked.is_some() && asked != self.refreshed {
                     self.slices.look_again();
                 }

@@ -21,7 +21,7 @@ use front::Front;
 use gate::Gate;
 use wire::Wire;
 
-pub(crate) use rights::a_right_that_is_lacking_is_named;
+pub(crate) use rights::{a_right_that_is_lacking_is_named, readiness, until};
 
 /// So long after it is over all are served, where hosts start at once; a machine on which they take their time has that much longer.
 const MINUTE: Duration = Duration::from_secs(60);

@@ -1,8 +1,9 @@
-//! A cluster that kubernetes-nmstate was on: our CRDs over its own, then controller and agent. What it left is taken over.
+//! A cluster that kubernetes-nmstate was on: our CRDs over its own, then controller and agent. What it left is taken over; where its
+//! CRDs stay, that is said.
 
 use api_tests::control_plane::{Kinds, Options};
 use api_tests::kubernetes_nmstate::Whose::{Ours, Theirs};
-use api_tests::kubernetes_nmstate::{make, put};
+use api_tests::kubernetes_nmstate::{OURS, make, put};
 use api_tests::server::paths::{ENACTMENTS, STATES, at};
 use api_tests::server::{Server, Which};
 use serde_json::{Value, json};
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 use crate::SEEDS;
 use crate::cluster::Cluster;
 use crate::field::{Field, Host};
+use crate::fleet::Fleet;
+use crate::hold::{readiness, until};
 use crate::on::{self, On};
 
 #[test]
@@ -60,6 +63,51 @@ async fn taken_over(real: &'static Cluster) {
     field.until_no_enactment(&host, "gone").await;
     pooled(&field, &host).await;
     field.agree().await;
+}
+
+/// As Helm would leave them, which puts no CRD over one that is there: its own stay, ours that are new are made. It is said once where
+/// people look, and nothing is written again and again; with our CRDs over them the host goes on by itself.
+#[test]
+fn crds_that_are_still_kubernetes_nmstates_are_told_of() {
+    on::own(&Options { kinds: Kinds::None, ..Options::default() }, left_out);
+}
+
+async fn left_out(real: &'static Cluster) {
+    put(&real.plane, Theirs, &["create"]).await;
+    for new in ["nodeippool", "nodeipslice"] {
+        real.plane.run_kubectl(&["apply", "-f", &format!("{OURS}/{new}.yaml")]);
+    }
+    real.plane.run_kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+    real.install();
+    let mut fleet = Fleet::new(On::Real(real)).await;
+    fleet.health = true;
+    fleet.controller("controller", None).await;
+    fleet.pool("pool", json!({"range": {"cidr": SEEDS}})).await;
+    fleet.policy("one", crate::crowd::policy()).await;
+    fleet.host("node01", 1).await;
+    let words = "the API leaves out status.stamp of what is written: the CRD nodenetworkstates.nmstate.io";
+    until(words, || fleet.log("node01").contains(words)).await;
+    let address = fleet.health_address("node01");
+    until("on readyz", || readiness(&address).contains(words)).await;
+    assert!(readiness(&address).starts_with("HTTP/1.1 503"));
+
+    put(&real.plane, Ours, &["apply", "--server-side", "--force-conflicts"]).await;
+    fleet.until_standing(&["node01"], "one", "Available").await;
+    until("no longer", || readiness(&address).starts_with("HTTP/1.1 200")).await;
+    assert!(!readiness(&address).contains("leaves out"));
+    assert_eq!(fleet.log("node01").matches(words).count(), 1);
+
+    // Its operator puts them back, by mistake: at the next write that is told, the host keeps what it holds, and is mended the same way.
+    let has = fleet.machines["node01"].addresses("eth0");
+    put(&real.plane, Theirs, &["replace"]).await;
+    real.plane.run_kubectl(&["label", "nns", "node01", "nmstate.io/force-nns-refresh=1"]);
+    until("again", || fleet.log("node01").matches("the API leaves out").count() == 2).await;
+    put(&real.plane, Ours, &["apply", "--server-side", "--force-conflicts"]).await;
+    until("no longer", || !readiness(&address).contains("leaves out")).await;
+    assert_eq!(fleet.machines["node01"].addresses("eth0"), has);
+    assert_eq!(fleet.log("node01").matches("the API leaves out").count(), 2);
+    fleet.until_standing(&["node01"], "one", "Available").await;
+    fleet.agree().await;
 }
 
 fn has_mtu(host: &Host, card: &str, mtu: u32) -> bool {

@@ -69,7 +69,7 @@ async fn grant_all_but(fleet: &Fleet, resource: &str, verbs: &[&str]) {
 }
 
 /// What it answers there, if it answers.
-fn readiness(address: &str) -> String {
+pub(crate) fn readiness(address: &str) -> String {
     let ask = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(address)?;
         write!(stream, "GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
@@ -80,7 +80,7 @@ fn readiness(address: &str) -> String {
     ask().unwrap_or_default()
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "never {what}");

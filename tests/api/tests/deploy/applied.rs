@@ -8,14 +8,14 @@ use serde_json::json;
 
 use crate::rendered::{kustomized, root};
 
-fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Output {
+pub(crate) fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> Output {
     let mut command = Command::new(plane.kubectl());
     command.current_dir(root()).arg(format!("--kubeconfig={}", plane.kubeconfig().display())).args(arguments);
     command.output().expect("kubectl runs")
 }
 
 #[track_caller]
-fn done(plane: &ControlPlane, arguments: &[&str]) -> String {
+pub(crate) fn done(plane: &ControlPlane, arguments: &[&str]) -> String {
     let output = kubectl(plane, arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");

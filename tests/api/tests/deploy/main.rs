@@ -8,5 +8,6 @@ mod bounds;
 mod chart;
 mod documents;
 mod evaluated;
+mod installed;
 mod monitoring;
 mod rendered;

@@ -52,12 +52,17 @@ pub(crate) fn helmed(arguments: &[&str]) -> Objects {
     helmed_from(&root().join("deploy/chart"), arguments)
 }
 
+/// The real one.
+pub(crate) fn helm() -> Command {
+    static HELM: LazyLock<String> =
+        LazyLock::new(|| text_of(&mut Command::new(root().join("tests/helm/build.sh"))).trim().to_owned());
+    Command::new(HELM.as_str())
+}
+
 /// The same of a chart that is elsewhere.
 #[track_caller]
 pub(crate) fn helmed_from(chart: &Path, arguments: &[&str]) -> Objects {
-    static HELM: LazyLock<String> =
-        LazyLock::new(|| text_of(&mut Command::new(root().join("tests/helm/build.sh"))).trim().to_owned());
-    let mut helm = Command::new(HELM.as_str());
+    let mut helm = helm();
     helm.args(["template", "berth", "--include-crds"]).arg(chart).args(arguments);
     objects(&text_of(&mut helm))
 }
