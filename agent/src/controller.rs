@@ -86,7 +86,7 @@ pub async fn lead(client: Client, settings: Settings) {
 /// The same, with signs of life.
 pub(crate) async fn lead_seen(client: Client, settings: Settings, health: &Health) {
     let lead = Lead::start(client, settings).await;
-    let _shown = told::gauges(&lead.watches);
+    let _shown = told::gauges(&lead.watches, &lead.stopped);
     // Cut off in the middle of a pass, it is nothing that hangs.
     let _over = health.over();
     tokio::join!(lead.run(health), nodes::look_after(lead.client.clone(), lead.watches.nodes.clone()));
@@ -115,6 +115,8 @@ struct Lead {
     noticed: Mutex<BTreeMap<PoolName, notice::Version>>,
     /// When each policy's status was last written.
     written: Mutex<BTreeMap<PolicyName, Instant>>,
+    /// Releases that wait for an administrator.
+    stopped: told::Stopped,
     /// Pools on hold, by UID, whose hold this leader began or met: from then on its time counts.
     met: Mutex<BTreeSet<PoolUid>>,
     /// When the counts of each sliced pool were last written.
@@ -192,6 +194,7 @@ impl Lead {
             reminded: Mutex::default(),
             noticed: Mutex::default(),
             written: Mutex::default(),
+            stopped: told::Stopped::default(),
             met: Mutex::default(),
             counted: Mutex::default(),
         }

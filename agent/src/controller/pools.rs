@@ -23,6 +23,7 @@ use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::{Reading, deleted};
 use super::slices::confirmed;
+use super::told::Held;
 use super::{AGAIN, Lead, condition, told};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::{Watched, list, random};
@@ -241,6 +242,7 @@ impl Lead {
             return Ok(());
         }
         self.no_such_pool(name);
+        self.stopped.is(name, Held::Ledger, None);
         self.tend_slices(name, None).await?;
         // Who has slices of it lets go of what is in them first, and answers itself.
         let (reading, sliced) = {
@@ -471,6 +473,7 @@ impl Lead {
         let confirmed = confirmed(&*look.known.object);
         let worth_it = claim::tend(&look.ledger, &known.facts(confirmed), quarantine, look.now);
         self.wait_for_quarantines(look);
+        self.stopped.is(&look.name, Held::Ledger, worth_it.braked.as_ref());
         told::braked(&self.events, &look.known.object, worth_it.braked);
         self.ask_word(&worth_it.ask_word).await?;
         if worth_it.ledger.is_none() {

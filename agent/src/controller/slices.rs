@@ -18,6 +18,7 @@ use policy::claim::{self, Entry, Ledger, NodeSlice, PoolName, SlicesTended};
 use super::known::{Index, Work};
 use super::pools::{Look, Step};
 use super::reading::Reading;
+use super::told::Held;
 use super::{AGAIN, Lead, QUARANTINE, condition, told};
 use crate::api::slices::{self, Written};
 use crate::clock::now;
@@ -78,6 +79,7 @@ impl Lead {
             (index.slices_of(name), Reading::known_whole(&index))
         };
         if all.is_empty() {
+            self.stopped.is(name, Held::Slices, None);
             return Ok(());
         }
         let quarantine = look.map_or(QUARANTINE, |look| look.known.pool.quarantine());
@@ -96,6 +98,7 @@ impl Lead {
             claim::tend_slices(&all, look.map(|look| &look.ledger), &reading.facts(confirmed), quarantine, at)
         };
         let worth_it = tend(&known);
+        self.stopped.is(name, Held::Slices, worth_it.braked.as_ref());
         match look {
             Some(look) => told::braked(&self.events, &look.known.object, worth_it.braked),
             None => told::braked_slices(&self.events, name, &objects, worth_it.braked),

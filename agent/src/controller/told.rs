@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crds::names::condition::{FALSE, TRUE};
 use crds::names::pool as names;
@@ -44,8 +44,36 @@ pub(super) fn events(client: Client) -> Events {
     Events::start(client, source)
 }
 
+/// Holders that wait for an administrator's word, by pool: of its own ledger, and of its slices. As last looked at.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stopped(Arc<Mutex<BTreeMap<PoolName, [usize; 2]>>>);
+
+/// Where they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Held {
+    Ledger = 0,
+    Slices = 1,
+}
+
+impl Stopped {
+    pub(super) fn is(&self, pool: &PoolName, held: Held, brake: Option<&Brake>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counts = all.entry(pool.clone()).or_default();
+        counts[held as usize] = brake.map_or(0, |brake| brake.vanished);
+        if *counts == [0, 0] {
+            all.remove(pool);
+        }
+    }
+
+    fn all(&self) -> Vec<(PoolName, usize)> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().map(|(pool, [own, slices])| (pool.clone(), own + slices)).collect()
+    }
+}
+
 /// The gauges of the cluster are shown by whoever leads, for as long as it does.
-pub(super) fn gauges(watches: &Watches) -> Kept {
+pub(super) fn gauges(watches: &Watches, stopped: &Stopped) -> Kept {
+    let stopped = stopped.clone();
     let (pools, policies) = (watches.pools.clone(), watches.policies.clone());
     let (enactments, states) = (watches.enactments.clone(), watches.states.clone());
     let (nodes, slices) = (watches.nodes.clone(), watches.slices.clone());
@@ -53,6 +81,7 @@ pub(super) fn gauges(watches: &Watches) -> Kept {
         let slices = slices.all();
         let slices = || slices.iter().map(AsRef::as_ref);
         pools.all().iter().for_each(|pool| cluster::pool(page, pool, slices()));
+        stopped.all().iter().for_each(|(pool, holders)| cluster::stopped(page, pool.as_str(), *holders));
         cluster::policies(page, policies.all().iter().map(AsRef::as_ref));
         cluster::enactments(page, enactments.all().iter().map(AsRef::as_ref));
         states.all().iter().for_each(|state| cluster::state(page, &state.name_any(), &state.counted));
@@ -242,5 +271,23 @@ pub(super) fn slices(events: &Events, pool: &NodeIPPool, tended: &SlicesTended) 
     if !tended.free.is_empty() {
         let names = tended.free.join(", ");
         events.normal(pool.object_ref(&()), SLICE_FREED, format!("{names}: free again, its Node is gone"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_for_a_word_is_known_until_nothing_does() {
+        let (stopped, pool) = (Stopped::default(), PoolName::new("traffic-1"));
+        stopped.is(&pool, Held::Ledger, Some(&Brake { vanished: 4, allowed: 3 }));
+        stopped.is(&pool, Held::Slices, Some(&Brake { vanished: 8, allowed: 3 }));
+        stopped.is(&PoolName::new("quiet"), Held::Ledger, None);
+        assert_eq!(stopped.all(), [(pool.clone(), 12)]);
+        stopped.is(&pool, Held::Ledger, None);
+        assert_eq!(stopped.all(), [(pool.clone(), 8)]);
+        stopped.is(&pool, Held::Slices, None);
+        assert_eq!(stopped.all(), []);
     }
 }

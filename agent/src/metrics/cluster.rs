@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use crds::names::condition::{OF_ENACTMENT, OF_POLICY, TRUE};
 use crds::names::label;
+use crds::names::pool::BY_PRECEDENCE;
 use crds::{
     Condition, NodeIPPool, NodeIPSlice, NodeNetworkConfigurationEnactment, NodeNetworkConfigurationPolicy,
 };
@@ -23,6 +24,11 @@ use crate::records;
 pub(crate) fn pool<'a>(page: &mut Page, pool: &NodeIPPool, slices: impl Iterator<Item = &'a NodeIPSlice>) {
     let name = pool.name_any();
     let Some(status) = &pool.status else { return };
+    let said = status.conditions.first().map(|one| one.reason.as_str());
+    if let Some(reason) = BY_PRECEDENCE.into_iter().find(|reason| Some(*reason) == said) {
+        let help = "The reason that the pool's condition shows, 1.";
+        page.gauge("berth_pool_condition", help, &["pool", "reason"], &[&name, reason], 1.0);
+    }
     for (metric, help, value) in [
         ("berth_pool_capacity", "Addresses that the pool can give.", status.capacity),
         ("berth_pool_allocated", "Addresses that are held or in quarantine.", status.allocated),
@@ -33,6 +39,12 @@ pub(crate) fn pool<'a>(page: &mut Page, pool: &NodeIPPool, slices: impl Iterator
         }
     }
     ranges(page, pool, slices);
+}
+
+/// A pool whose release waits for an administrator, and of how many holders.
+pub(crate) fn stopped(page: &mut Page, pool: &str, holders: usize) {
+    let help = "Holders that vanished at once, of whom nothing is released before an administrator confirms.";
+    page.gauge("berth_release_stopped", help, &["pool"], &[pool], holders as f64);
 }
 
 /// R56: the same of each range. What other pools have too is not looked for here.

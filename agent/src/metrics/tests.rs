@@ -89,6 +89,7 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
         "metadata": {"name": "gauged"}, "spec": {"ranges": [
             {"name": "a", "cidr": "10.0.0.0/24"}, {"name": "b", "cidr": "10.0.1.0/29", "state": "Draining"}]},
         "status": {"sequence": 1, "capacity": 260, "allocated": 3, "available": 252,
+            "conditions": [{"type": "Available", "status": "False", "reason": "IPCollision"}],
             "allocations": {"10.0.0.7": {"node": "x"}, "10.0.0.8": {"node": "y"}, "10.0.1.2": {"node": "z"}}},
     }))
     .unwrap();
@@ -129,6 +130,7 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     let kept = while_kept(move |page| {
         cluster::pool(page, &pool, [&slice].into_iter());
         cluster::pool(page, &sliced, [&slice].into_iter());
+        cluster::stopped(page, "gone", 12);
         cluster::policies(page, [&policy].into_iter());
         cluster::enactments(page, [&enactment].into_iter());
         cluster::state(page, "node01", &counted);
@@ -138,6 +140,8 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     for line in [
         r#"berth_pool_capacity{pool="gauged"} 260"#,
         r#"berth_pool_allocated{pool="gauged"} 3"#,
+        r#"berth_pool_condition{pool="gauged",reason="IPCollision"} 1"#,
+        r#"berth_release_stopped{pool="gone"} 12"#,
         r#"berth_node_ready{node="ready"} 1"#,
         r#"berth_pool_available{pool="gauged"} 252"#,
         r#"berth_range_capacity{pool="gauged",range="a"} 254"#,
