@@ -364,7 +364,7 @@ _berth() {
             return 0
             ;;
         berth__subcmd__agent)
-            opts="-h -V --kubeconfig --node --standalone --with-controller --namespace --netns --state-dir --checkpoint-dir --host-root --register-node --probes --probe-timeout --wire-probe --node-labels --node-lock --exclude-cidrs --config --health-address --log-level --log-format --help --version"
+            opts="-h -V --kubeconfig --node --standalone --with-controller --namespace --netns --state-dir --checkpoint-dir --host-root --register-node --probes --probe-timeout --wire-probe --node-labels --node-lock --exclude-cidrs --agent-nodes --config --health-address --log-level --log-format --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -431,6 +431,10 @@ _berth() {
                     return 0
                     ;;
                 --exclude-cidrs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --agent-nodes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -652,7 +656,7 @@ _berth() {
             return 0
             ;;
         berth__subcmd__controller)
-            opts="-h -V --kubeconfig --namespace --exclude-cidrs --ensure-pools --page-address --config --health-address --log-level --log-format --help --version"
+            opts="-h -V --kubeconfig --namespace --exclude-cidrs --agent-nodes --ensure-pools --page-address --config --health-address --log-level --log-format --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -667,6 +671,10 @@ _berth() {
                     return 0
                     ;;
                 --exclude-cidrs)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --agent-nodes)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

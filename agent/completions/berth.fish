@@ -291,6 +291,7 @@ complete -c berth -n "__fish_berth_using_subcommand serve; and __fish_seen_subco
 complete -c berth -n "__fish_berth_using_subcommand controller" -l kubeconfig -d 'How to reach the API; default: $KUBECONFIG, ~/.kube/config, or the pod\'s service account' -r -F
 complete -c berth -n "__fish_berth_using_subcommand controller" -l namespace -d 'The namespace of the Lease' -r
 complete -c berth -n "__fish_berth_using_subcommand controller" -l exclude-cidrs -d 'Networks that no pool gives of, such as those of pods; Service CIDRs that the API has are kept free by themselves' -r
+complete -c berth -n "__fish_berth_using_subcommand controller" -l agent-nodes -d 'Labels of the nodes that are to have an agent, as \'kubectl get -l\' takes them; default: all that run Linux. Whether each has one is told by the metric berth_node_ready' -r
 complete -c berth -n "__fish_berth_using_subcommand controller" -l ensure-pools -d 'Pools that are to be there: a file of NodeIPPools, or a directory of such files. One that is not there is made; one that says otherwise is told of and left as it is' -r -F
 complete -c berth -n "__fish_berth_using_subcommand controller" -l page-address -d 'Where to offer a page to look at pools and policies, over plain HTTP; \'none\' for nowhere' -r
 complete -c berth -n "__fish_berth_using_subcommand controller" -l config -d 'Settings from this YAML file: the names of these flags, without \'--\', as keys' -r -F
@@ -321,6 +322,7 @@ complete -c berth -n "__fish_berth_using_subcommand agent" -l wire-probe -d 'How
 complete -c berth -n "__fish_berth_using_subcommand agent" -l node-labels -d 'Labels of the Node that is registered' -r
 complete -c berth -n "__fish_berth_using_subcommand agent" -l node-lock -d 'kubernetes-nmstate\'s lock, held so that its handler and this agent never both work on this host; \'none\' for no lock' -r -F
 complete -c berth -n "__fish_berth_using_subcommand agent" -l exclude-cidrs -d 'Networks that no pool gives of, such as those of pods; Service CIDRs that the API has are kept free by themselves' -r
+complete -c berth -n "__fish_berth_using_subcommand agent" -l agent-nodes -d 'Labels of the nodes that are to have an agent, as \'kubectl get -l\' takes them; default: all that run Linux. Whether each has one is told by the metric berth_node_ready of the one that leads' -r
 complete -c berth -n "__fish_berth_using_subcommand agent" -l config -d 'Settings from this YAML file: the names of these flags, without \'--\', as keys' -r -F
 complete -c berth -n "__fish_berth_using_subcommand agent" -l health-address -d 'Where to answer /healthz, /readyz and /metrics, over plain HTTP; \'none\' for nowhere' -r
 complete -c berth -n "__fish_berth_using_subcommand agent" -l log-level -d 'How much is said' -r -f -a "error\t''

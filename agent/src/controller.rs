@@ -44,6 +44,7 @@ use policy::claim::{PolicyName, PoolName, PoolUid, Time};
 use crate::api::error::words;
 use crate::api::troubles::Troubles;
 use crate::api::{Link, Watched};
+use crate::embedded::selector::Labels;
 use crate::events::Events;
 use crate::health::Health;
 use crate::networks;
@@ -63,6 +64,8 @@ pub struct Settings {
     pub exclude: Vec<IpNet>,
     /// Pools that are made where there is none of their name (R81, R103).
     pub ensure: BTreeMap<String, NodeIPPool>,
+    /// Labels of the nodes that are to have an agent, for who asks whether each has one.
+    pub agent_nodes: Labels,
     /// How often it is said again that somebody holds what no range has (R66): rarely enough for whoever knows already, and
     /// within the hour for which Events are kept.
     pub remind: Duration,
@@ -74,7 +77,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let (remind, grace) = (Duration::from_secs(600), Duration::from_secs(60));
-        Self { exclude: Vec::new(), ensure: BTreeMap::new(), remind, grace }
+        Self { exclude: Vec::new(), ensure: BTreeMap::new(), agent_nodes: Labels::default(), remind, grace }
     }
 }
 
@@ -86,7 +89,7 @@ pub async fn lead(client: Client, settings: Settings) {
 /// The same, with signs of life.
 pub(crate) async fn lead_seen(client: Client, settings: Settings, health: &Health) {
     let lead = Lead::start(client, settings).await;
-    let _shown = told::gauges(&lead.watches, &lead.stopped);
+    let _shown = told::gauges(&lead.watches, &lead.stopped, &lead.settings.agent_nodes);
     // Cut off in the middle of a pass, it is nothing that hangs.
     let _over = health.over();
     tokio::join!(lead.run(health), nodes::look_after(lead.client.clone(), lead.watches.nodes.clone()));

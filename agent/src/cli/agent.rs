@@ -15,6 +15,7 @@ use crate::api::lease::Election;
 use crate::api::rights::Rights;
 use crate::controller;
 use crate::embedded::Api;
+use crate::embedded::selector::Labels;
 use crate::manifests::Manifests;
 use crate::netns::Namespace;
 use crate::node::lock::{NmstateLock, is_hosts_network};
@@ -86,6 +87,16 @@ pub(super) struct Args {
     /// Networks that no pool gives of, such as those of pods; Service CIDRs that the API has are kept free by themselves
     #[arg(long, value_name = "CIDR", env = "BERTH_EXCLUDE_CIDRS", value_delimiter = ',', value_parser = network)]
     exclude_cidrs: Vec<IpNet>,
+    /// Labels of the nodes that are to have an agent, as 'kubectl get -l' takes them; default: all that run Linux. Whether each has one
+    /// is told by the metric berth_node_ready of the one that leads
+    #[arg(
+        long,
+        value_name = "SELECTOR",
+        env = "BERTH_AGENT_NODES",
+        default_value = "",
+        hide_default_value = true
+    )]
+    agent_nodes: Labels,
     #[command(flatten)]
     running: Running,
 }
@@ -207,7 +218,9 @@ impl Args {
                 let name = crds::names::lease::CONTROLLER;
                 let election = Election::new(client, &self.namespace, name, node);
                 let exclude = self.exclude_cidrs.clone();
-                let settings = controller::Settings { exclude, ..controller::Settings::default() };
+                let agent_nodes = self.agent_nodes.clone();
+                let settings =
+                    controller::Settings { exclude, agent_nodes, ..controller::Settings::default() };
                 election.lead(|| controller::lead(client.clone(), settings.clone())).await;
             }
         };

@@ -14,6 +14,7 @@ use super::run::{Running, network};
 use crate::api::lease::Election;
 use crate::api::rights::Rights;
 use crate::controller::Settings;
+use crate::embedded::selector::Labels;
 use crate::health::Health;
 use crate::notify::Notify;
 use crate::telemetry::say;
@@ -36,6 +37,16 @@ pub(super) struct Args {
     /// Networks that no pool gives of, such as those of pods; Service CIDRs that the API has are kept free by themselves
     #[arg(long, value_name = "CIDR", env = "BERTH_EXCLUDE_CIDRS", value_delimiter = ',', value_parser = network)]
     exclude_cidrs: Vec<IpNet>,
+    /// Labels of the nodes that are to have an agent, as 'kubectl get -l' takes them; default: all that run Linux. Whether each has one
+    /// is told by the metric berth_node_ready
+    #[arg(
+        long,
+        value_name = "SELECTOR",
+        env = "BERTH_AGENT_NODES",
+        default_value = "",
+        hide_default_value = true
+    )]
+    agent_nodes: Labels,
     /// Pools that are to be there: a file of NodeIPPools, or a directory of such files. One that is not there is made; one
     /// that says otherwise is told of and left as it is
     #[arg(long, value_name = "FILE|DIR", env = "BERTH_ENSURE_POOLS")]
@@ -74,7 +85,8 @@ impl Args {
                 manifests::pools(path).with_context(|| format!("--ensure-pools {}", path.display()))?
             }
         };
-        Ok(Settings { exclude: self.exclude_cidrs.clone(), ensure, ..Settings::default() })
+        let (exclude, agent_nodes) = (self.exclude_cidrs.clone(), self.agent_nodes.clone());
+        Ok(Settings { exclude, ensure, agent_nodes, ..Settings::default() })
     }
 }
 

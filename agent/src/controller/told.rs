@@ -14,6 +14,7 @@ use kube::{Client, Resource, ResourceExt};
 use policy::claim::{Brake, Entry, EntryState, Ledger, NodeName, PoolName, RequestId, SlicesTended};
 
 use super::Watches;
+use crate::embedded::selector::Labels;
 use crate::events::{Events, Source};
 use crate::metrics::{self, Kept, cluster};
 
@@ -72,8 +73,8 @@ impl Stopped {
 }
 
 /// The gauges of the cluster are shown by whoever leads, for as long as it does.
-pub(super) fn gauges(watches: &Watches, stopped: &Stopped) -> Kept {
-    let stopped = stopped.clone();
+pub(super) fn gauges(watches: &Watches, stopped: &Stopped, agent_nodes: &Labels) -> Kept {
+    let (stopped, agent_nodes) = (stopped.clone(), agent_nodes.clone());
     let (pools, policies) = (watches.pools.clone(), watches.policies.clone());
     let (enactments, states) = (watches.enactments.clone(), watches.states.clone());
     let (nodes, slices) = (watches.nodes.clone(), watches.slices.clone());
@@ -85,7 +86,7 @@ pub(super) fn gauges(watches: &Watches, stopped: &Stopped) -> Kept {
         cluster::policies(page, policies.all().iter().map(AsRef::as_ref));
         cluster::enactments(page, enactments.all().iter().map(AsRef::as_ref));
         states.all().iter().for_each(|state| cluster::state(page, &state.name_any(), &state.counted));
-        cluster::nodes(page, nodes.all().iter().map(AsRef::as_ref));
+        cluster::nodes(page, nodes.all().iter().map(AsRef::as_ref), &agent_nodes);
     })
 }
 

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::Page;
 use crate::controller::known::NodeKnown;
+use crate::embedded::selector::Labels;
 use crate::records;
 
 /// R56: per pool what there is, what is given, what is left. Of a sliced pool these are its slices'.
@@ -142,12 +143,13 @@ pub(crate) fn enactments<'a>(
     }
 }
 
-/// Nodes that should have an agent that answers: whether one does is known to whoever asks them all, not to the controller.
-pub(crate) fn nodes<'a>(page: &mut Page, all: impl Iterator<Item = &'a Node>) {
+/// Nodes that should have an agent that answers, by their labels: whether one does is known to whoever asks them all, not to the
+/// controller.
+pub(crate) fn nodes<'a>(page: &mut Page, all: impl Iterator<Item = &'a Node>, agent_nodes: &Labels) {
     for node in all {
         // What the DaemonSet selects by. A host that registers its own Node says nothing of it.
         let is_linux = node.labels().get("kubernetes.io/os").is_none_or(|os| os == "linux");
-        if is_linux && NodeKnown::of(node).ready {
+        if is_linux && agent_nodes.match_all(node.labels()) && NodeKnown::of(node).ready {
             let name = node.name_any();
             page.gauge("berth_node_ready", "Nodes that are Ready, each 1.", &["node"], &[&name], 1.0);
         }

@@ -122,11 +122,15 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     }));
     let node = |name: &str, os: &str, ready: &str| -> Node {
         let conditions = json!([{"type": "Ready", "status": ready}]);
-        let metadata = json!({"name": name, "labels": {"kubernetes.io/os": os}});
+        let mut metadata = json!({"name": name, "labels": {"kubernetes.io/os": os}});
+        if name == "none" {
+            metadata["labels"]["without"] = json!("any");
+        }
         serde_json::from_value(json!({"metadata": metadata, "status": {"conditions": conditions}})).unwrap()
     };
-    let nodes =
-        [node("ready", "linux", "True"), node("away", "linux", "Unknown"), node("other", "windows", "True")];
+    let nodes = [("ready", "linux", "True"), ("away", "linux", "Unknown"), ("other", "windows", "True")];
+    let nodes = nodes.into_iter().chain([("none", "linux", "True")]);
+    let nodes: Vec<Node> = nodes.map(|(name, os, ready)| node(name, os, ready)).collect();
     let kept = while_kept(move |page| {
         cluster::pool(page, &pool, [&slice].into_iter());
         cluster::pool(page, &sliced, [&slice].into_iter());
@@ -134,7 +138,7 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
         cluster::policies(page, [&policy].into_iter());
         cluster::enactments(page, [&enactment].into_iter());
         cluster::state(page, "node01", &counted);
-        cluster::nodes(page, nodes.iter());
+        cluster::nodes(page, nodes.iter(), &"!without".parse().unwrap());
     });
     let text = page();
     for line in [
@@ -166,8 +170,11 @@ fn gauges_are_shown_for_as_long_as_somebody_keeps_them() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
-    // Who is away or runs something else has no agent that could answer.
-    assert!(!text.contains(r#"{node="away"}"#) && !text.contains(r#"{node="other"}"#), "{text}");
+    // Who is away, runs something else or is not selected has no agent that could answer.
+    for name in ["away", "other", "none"] {
+        assert!(!text.contains(&format!(r#"{{node="{name}"}}"#)), "{text}");
+    }
+    assert!(!text.contains(r#"berth_pool_condition{pool="sliced""#), "nothing is said of it yet");
     drop(kept);
     assert!(!page().contains("gauged"));
     // Of every family it is said what it is, once.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
-use std::str::CharIndices;
+use std::str::{CharIndices, FromStr};
 
 use crate::embedded::admit::labels;
 
@@ -60,6 +60,14 @@ impl Labels {
 
     pub fn match_all(&self, labels: &BTreeMap<String, String>) -> bool {
         self.0.iter().all(|requirement| requirement.holds(labels.get(&requirement.key)))
+    }
+}
+
+impl FromStr for Labels {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse(text)
     }
 }
 

@@ -190,6 +190,7 @@ fn beside_kubernetes_nmstate_only_what_would_be_twice_is_left_out() {
     let base = kustomized("deploy/base");
     let overlay = kustomized("deploy/overlays/beside-kubernetes-nmstate");
     let mut wanted = vec!["~ DaemonSet berth-system/berth-agent".to_owned()];
+    wanted.push("~ Deployment berth-system/berth-controller".to_owned());
     for kind in ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"] {
         wanted.extend(["create", "update"].map(|when| format!("- {kind} /berth-policies-{when}")));
     }
@@ -200,6 +201,10 @@ fn beside_kubernetes_nmstate_only_what_would_be_twice_is_left_out() {
     let set = the(&overlay, "DaemonSet", "berth-agent");
     assert_eq!(set["spec"]["template"]["spec"]["nodeSelector"]["nmstate.io/agent"], "berth");
     assert_eq!(set["spec"]["template"]["metadata"]["labels"]["component"], Value::Null);
+    let controller = the(&overlay, "Deployment", "berth-controller");
+    let told = json!({"name": "BERTH_AGENT_NODES", "value": "nmstate.io/agent=berth"});
+    let env = controller["spec"]["template"]["spec"]["containers"][0]["env"].as_array();
+    assert_eq!(env.and_then(|all| all.last()), Some(&told));
 }
 
 /// The page beyond loopback: the right to ask who is looking, to read Events, and nothing that writes.

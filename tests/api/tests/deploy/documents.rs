@@ -136,6 +136,20 @@ fn settings_and_pull_secrets_come_to_both_workloads() {
     }
 }
 
+/// Agents on some nodes only, by both ways of the document: the controller is told which.
+#[test]
+fn the_controller_is_told_which_nodes_have_an_agent() {
+    let told = kustomization_with("operations.md", "BERTH_AGENT_NODES");
+    assert_eq!(differences(&told, &helmed(&["--set=agent.nodeSelector.rack=one"])), Vec::<String>::new());
+    let (base, two) = (kustomized("deploy/base"), "--set=agent.nodeSelector.rack=one,agent.nodeSelector.a=b");
+    assert_eq!(differences(&base, &told).len(), 2);
+    let helmed = helmed(&[two]);
+    let env =
+        &the(&helmed, "Deployment", "berth-controller")["spec"]["template"]["spec"]["containers"][0]["env"];
+    let last = env.as_array().and_then(|all| all.last()).expect("env");
+    assert_eq!((&last["name"], &last["value"]), (&"BERTH_AGENT_NODES".into(), &"a=b,rack=one".into()));
+}
+
 /// The sources below a folder, without their tests.
 fn sources(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
