@@ -1,4 +1,7 @@
-//! Everything of a kind, page by page.
+//! Everything of a kind, page by page. Memory: what is kept of each object, and one page as the server sent it.
+
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 
@@ -15,11 +18,23 @@ pub async fn all<K>(api: &Api<K>, select: &ListParams) -> Result<(Vec<K>, String
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
+    all_as(api, select, |object| Some(without_managed_fields(object))).await
+}
+
+/// The same, of each object what `keep` makes of it, before the next page is asked for: for who has little room and needs little.
+pub async fn all_as<K, T>(
+    api: &Api<K>,
+    select: &ListParams,
+    mut keep: impl FnMut(K) -> Option<T>,
+) -> Result<(Vec<T>, String), Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
     let mut select = select.clone().limit(PAGE);
     let mut found = Vec::new();
     loop {
         let page = api.list(&select).await?;
-        found.extend(page.items.into_iter().map(without_managed_fields));
+        found.extend(page.items.into_iter().filter_map(&mut keep));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => select.continue_token = Some(token),
             None => return Ok((found, page.metadata.resource_version.unwrap_or_default())),
@@ -53,7 +68,8 @@ where
     let mut found = Vec::new();
     loop {
         let page = api.list_metadata(&select).await?;
-        found.extend(page.items.into_iter().map(|object| object.metadata));
+        let bare = page.items.into_iter().map(|object| without_managed_fields(object).metadata);
+        found.extend(bare);
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => select.continue_token = Some(token),
             None => return Ok(found),

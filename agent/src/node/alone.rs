@@ -10,7 +10,8 @@
 //!
 //! Costs: nothing where a leader answers within the grace, and that it did is known for some seconds. Alone, a claim is one
 //! read of its pool and two writes, and the lists of all pools and ServiceCIDRs once a minute. A slot given back is one write of the policy;
-//! while it waits for one, two lists once in a while, the more hosts the more rarely.
+//! while it waits for one, two lists once in a while, the more hosts the more rarely; of those it keeps a line for each host, and while it
+//! reads has one page of enactments in memory: 500, whose status has all that was rendered and captured, some ten KiB each.
 
 mod needs;
 
@@ -493,17 +494,14 @@ impl Agent {
         let nodes = api::list::metadata(&nodes, &ListParams::default()).await?;
         let live: BTreeSet<NodeUid> =
             nodes.iter().filter_map(|node| node.uid.as_deref()).map(NodeUid::new).collect();
-        let known = self.of_policy(policy).await?;
-        let live = known.into_iter().filter(|known| live.contains(&known.claims.node_uid));
-        Ok(live.map(|known| known.part).collect())
-    }
-
-    /// Every enactment of a policy.
-    async fn of_policy(&self, policy: &PolicyName) -> Result<Vec<EnactmentKnown>, kube::Error> {
         let labelled = ListParams::default().labels(&format!("{}={policy}", crds::names::label::POLICY));
         let enactments: Api<NodeNetworkConfigurationEnactment> = Api::all(self.client.clone());
-        let (enactments, _) = api::list::all(&enactments, &labelled).await?;
-        let known = enactments.into_iter().filter_map(|object| EnactmentKnown::of(&Arc::new(object)));
-        Ok(known.filter(|known| known.claims.policy == *policy).collect())
+        // Of an enactment this is a hundredth.
+        let part = |object: NodeNetworkConfigurationEnactment| {
+            let known = EnactmentKnown::of(&Arc::new(object))?;
+            let counts = known.claims.policy == *policy && live.contains(&known.claims.node_uid);
+            counts.then_some(known.part)
+        };
+        Ok(api::list::all_as(&enactments, &labelled, part).await?.0)
     }
 }
