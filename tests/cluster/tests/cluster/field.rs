@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{LazyLock, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cluster_tests::{Cluster, Node, answer, wait};
 use serde_json::{Value, json};
@@ -56,6 +57,14 @@ pub(crate) fn field() -> Pass {
     field
 }
 
+/// As ledgers have it: whole seconds, of one length, so that what is later comes later as a text too.
+fn utc(time: SystemTime) -> String {
+    let seconds = time.duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
+    let output =
+        Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ", "-d", &format!("@{seconds}")]).output();
+    String::from_utf8(output.expect("date runs").stdout).expect("text").trim().to_owned()
+}
+
 impl Field {
     fn start() -> Field {
         let cluster = Cluster::start();
@@ -98,7 +107,9 @@ impl Field {
             self.set_env(what, &SET_BY_TESTS.map(|name| format!("{name}-")));
         }
         let strays = self.strays();
-        strays.iter().for_each(|&stray| self.unplug(stray));
+        for &stray in &strays {
+            self.unplug(stray);
+        }
         self.wait_rolled_out();
         // A CRD that was just made is served a moment later.
         wait::until("the pools and the policy", || {
@@ -112,7 +123,9 @@ impl Field {
         }
         self.apply_seeds();
         self.wait_configured(&NODES);
-        strays.into_iter().for_each(|stray| self.wait_set_aside(stray));
+        for stray in strays {
+            self.wait_set_aside(stray);
+        }
         self.is_whole.set(true);
     }
 
@@ -177,10 +190,12 @@ impl Field {
         })
     }
 
-    /// Cuts a host's power and deletes its Node. Its pods would stay for a minute, with nobody to end them.
-    fn unplug(&self, node: Node) {
+    /// Cuts a host's power and deletes its Node; since when that is so, at the soonest. Its pods would stay for a minute, with nobody to
+    /// end them.
+    fn unplug(&self, node: Node) -> SystemTime {
         self.cluster.power_cut(node);
         let name = node.name();
+        let gone = SystemTime::now();
         self.cluster.kubectl(&["delete", "node", &name]);
         let there = format!("--field-selector=spec.nodeName={name}");
         self.cluster.kubectl(&[
@@ -192,6 +207,7 @@ impl Field {
             "--force",
             "--grace-period=0",
         ]);
+        gone
     }
 
     /// Of a node, in the ledgers: of which pool, and the entry.
@@ -209,29 +225,33 @@ impl Field {
         self.wait_set_aside(node);
     }
 
-    /// Waits until nobody may use the addresses of a node that is gone, or nothing of them is left.
-    fn wait_set_aside(&self, node: Node) {
+    /// Waits until nobody may use the addresses of a node that is gone, or nothing of them is left: what is.
+    fn wait_set_aside(&self, node: Node) -> Vec<(String, Value)> {
         wait::until("its addresses to be quarantined", || {
             let left = self.entries_of(node)?;
             match left.iter().all(|(_, entry)| entry["state"] == "Quarantined") {
-                true => Ok(()),
+                true => Ok(left),
                 false => Err(format!("{left:?}")),
             }
-        });
+        })
     }
 
-    /// The same. They are free when this returns, and were not before the quarantine was over: by the time that it took, since a
-    /// machine that stands still for that long sees nothing of it.
+    /// The same. They are free when this returns, and were not before the quarantine was over, which began when the Node was gone and
+    /// no sooner: by what their entries said, where there was time to see them. A machine that stands still for that long sees nothing
+    /// of it.
     pub(crate) fn retire(&self, node: Node) {
-        let began = Instant::now();
-        self.take_away(node);
+        let gone = self.unplug(node);
+        let set_aside = self.wait_set_aside(node);
         wait::until("its addresses to be free", || match self.entries_of(node)?.as_slice() {
             [] => Ok(()),
             left => Err(format!("{left:?}")),
         });
-        // Ledgers count whole seconds.
-        let took = began.elapsed() + Duration::from_secs(1);
-        assert!(took >= QUARANTINE, "free after {took:?}");
+        let (soonest, free) = (utc(gone + QUARANTINE), utc(SystemTime::now()));
+        for (pool, entry) in set_aside {
+            let until = entry["until"].as_str().expect("a time");
+            assert!(until >= soonest.as_str(), "{pool}: for less than {QUARANTINE:?}: {soonest}, {entry}");
+            assert!(free.as_str() >= until, "{pool}: free at {free}: {entry}");
+        }
     }
 
     /// Gives addresses of a pool to these nodes, when they ask. The next test's `field` takes the word back.
