@@ -248,9 +248,15 @@ fn the_page_may_ask_who_is_looking_and_no_more() {
 fn on_openshift_agents_are_allowed_what_they_ask_for() {
     let (base, overlay) = (kustomized("deploy/base"), kustomized("deploy/overlays/openshift"));
     let found = differences(&base, &overlay);
-    let added =
-        ["+ RoleBinding berth-system/berth-controller-scc", "+ SecurityContextConstraints /berth-agent"];
-    assert_eq!(found, added);
+    let changed = [
+        "+ RoleBinding berth-system/berth-controller-scc",
+        "+ SecurityContextConstraints /berth-agent",
+        "~ Namespace /berth-system",
+    ];
+    assert_eq!(found, changed);
+    // Or a cluster's usual selector would keep agents from its other nodes.
+    let annotations = &the(&overlay, "Namespace", "berth-system")["metadata"]["annotations"];
+    assert_eq!(*annotations, json!({"openshift.io/node-selector": ""}));
     let allowed = the(&overlay, "SecurityContextConstraints", "berth-agent");
     assert_eq!(allowed["users"], json!(["system:serviceaccount:berth-system:berth-agent"]));
     let pod = pod(&base, "DaemonSet", "berth-agent");
