@@ -46,6 +46,15 @@ fn it_is_installed_changed_and_deleted() {
     assert!(may(&plane, "berth-agent", &["patch", "nodeippools"]));
     assert!(may(&plane, "berth-agent", &["update", "leases/berth-controller", "-n", "berth-system"]));
     done(&plane, &["apply", "-k", "deploy/base"]);
+    // Nothing of the overlay stays, as docs/install.md says.
+    RUNTIME.block_on(wait::until("agents without a controller's rights", || async {
+        let rights =
+            [&["patch", "nodeippools"][..], &["update", "leases/berth-controller", "-n", "berth-system"]];
+        match rights.iter().any(|right| may(&plane, "berth-agent", right)) {
+            true => Err("agents may still lead".to_owned()),
+            false => Ok(()),
+        }
+    }));
     deleting_leaves_what_hosts_hold(&plane);
 }
 
