@@ -99,8 +99,8 @@ image: setup ## Write the container image target/berth-image.tar, without a daem
 CHARTS ?= target
 
 .PHONY: chart
-chart: ## Write the Helm chart as an archive, target/berth-VERSION.tgz, with files in place of the folder's links; CHARTS=folder
-	@helm=$$(tests/helm/build.sh) && "$$helm" package deploy/chart --destination $(CHARTS)
+chart: ## Write the Helm chart as an archive, target/berth-VERSION.tgz, with files in place of the folder's links; CHARTS=folder, HELM=one of yours
+	@helm=$(or $(HELM),$$(tests/helm/build.sh)) && "$$helm" package deploy/chart --destination $(CHARTS)
 
 .PHONY: test-image
 test-image: setup ## Build the image twice, in two places, and compare the digests; many minutes
