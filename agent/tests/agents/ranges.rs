@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent::controller::Settings;
 use crds::NodeIPPool;
-use crds::names::annotation::RESET_POOL;
+use crds::names::annotation::{HOLD, RESET_POOL};
 use ipnet::Ipv4Subnets;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::networking::v1::ServiceCIDR;
@@ -84,7 +84,7 @@ pub(crate) async fn r59_a_pool_that_gives_says_how_its_ledger_is_written(on: On)
 }
 
 /// R33, R66, R75, R76, R97, R99: a pool re-created. What the new range has stays its holder's; what it hasn't stays on the card, is in no
-/// ledger, and is moved by nobody.
+/// ledger, also when the pool was on hold, and is moved by nobody.
 pub(crate) async fn r33_r66_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: On) {
     let field = Field::told(on, Settings { remind: Duration::from_secs(1), ..Settings::default() }).await;
     let range = |end: &str| json!({"range": {"cidr": "10.10.10.0/24", "start": "10.10.10.1", "end": end}, "quarantine": "1s", "staticBand": "None"});
@@ -121,6 +121,14 @@ pub(crate) async fn r33_r66_r97_r99_a_pool_made_anew_takes_back_what_it_has(on: 
     assert!(message.contains("held, but not within any range of this pool"), "{message}");
     // R66: as long as it is so, that is said again.
     told_again(&field, POOL, "AddressInNoRange").await;
+    // On hold, holders say again what they have: what is outside is no more the pool's than before.
+    let is_held = |pool: &Value| !pool["status"]["hold"].is_null();
+    field.annotate_pool("traffic-1", HOLD, json!("by hand")).await;
+    field.until_pool("traffic-1", "on hold", is_held).await;
+    field.annotate_pool("traffic-1", HOLD, Value::Null).await;
+    let resumed = field.until_pool("traffic-1", "resumed", |pool| !is_held(pool)).await;
+    assert_eq!(holders(&resumed), holders(&before)[..1]);
+    assert_eq!(hosts.each_ref().map(|host| host.addresses("eth0")), had);
     // Whoever has it keeps it, and that is known to all but the ledger.
     let at = hosts.iter().find(|host| host.addresses("eth0") == ["10.10.10.2/24"]).expect("one has it");
     let name = &at.name;

@@ -11,8 +11,9 @@ use crate::claim::tend::{Facts, States, begin};
 use crate::pool::Pool;
 
 /// What a pool on hold learns from its holders' journals (rule 6): asserted sequences decide, and grants
-/// never count. When the time is over, what live hosts show and nobody claims is set aside, the ledger's
-/// sequence leaps above all that was seen, and the caller takes the hold off. `None`: nothing new.
+/// never count. An address that no range of the pool has is reported, nothing else (R99). When the time is over, what live hosts
+/// show and nobody claims is set aside, the ledger's sequence leaps above all that was seen, and the caller takes the hold off.
+/// `None`: nothing new.
 pub fn reassert(
     ledger: &Ledger,
     name: &PoolName,
@@ -30,7 +31,7 @@ pub fn reassert(
         // A Node that vanished meanwhile counts too: its host has a quarantine to hear of it, which begins
         // when its entry is tended (rule 4). But nothing is given back to it.
         let live = facts.is_live(&enactment.node, &enactment.node_uid);
-        for ip in &lease.ips {
+        for ip in lease.ips.iter().filter(|ip| pool.contains(**ip)) {
             let claimed = entry_for(enactment, key, request, lease, now);
             match next.allocations.get(ip) {
                 Some(entry) if entry.request.as_ref() == Some(&request.id) => {

@@ -270,6 +270,23 @@ fn rule6_an_id_holds_what_its_journal_names() {
     assert_eq!(desk.ledger.held_by(&"a".into()).collect::<Vec<_>>(), ips(&["10.0.0.2"]));
 }
 
+// Recorded, it would be in no range: never given, never removed, and in the way of a range that is to go.
+#[test]
+fn r99_a_hold_records_nothing_that_no_range_has() {
+    let claims = vec![holding("a", lease(&["192.168.1.1"], 9)), holding("b", lease(&["10.0.0.2"], 8))];
+    let cluster = Cluster::of(&["a", "b"], claims);
+    let next = reassert(&on_hold(), &name(), &pool(9), &cluster.facts(), NOW).expect("a write");
+    assert_eq!(next.allocations.keys().copied().collect::<Vec<_>>(), ips(&["10.0.0.2"]));
+    // It counts among what was seen all the same.
+    let lifted = reassert(&next, &name(), &pool(9), &cluster.facts(), NOW + QUARANTINE).expect("lifted");
+    assert_eq!((lifted.allocations, lifted.sequence), (next.allocations, 9 + SEQUENCE_LEAP));
+    // What the id had in the pool is set aside: it holds another, wherever that lies (rule 1).
+    let mut ledger = on_hold();
+    ledger.allocations.insert(ip("10.0.0.1"), held("a", 1));
+    let next = reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW).expect("a write");
+    assert_eq!(reason(entry(&next, "10.0.0.1")), Some(&QuarantineReason::Orphan));
+}
+
 #[test]
 fn rule6_the_hold_ends_with_a_leap_above_all_seen() {
     let mut ledger = on_hold();
