@@ -23,7 +23,8 @@ use super::reading::Reading;
 pub(super) struct Version {
     uid: Option<String>,
     generation: Option<i64>,
-    overlaps: BTreeSet<PoolName>,
+    /// By name and UID: one that was made anew had time to give before it went.
+    overlaps: BTreeSet<(PoolName, Option<String>)>,
 }
 
 impl Lead {
@@ -62,7 +63,7 @@ impl Lead {
 
     fn version(&self, look: &Look) -> Version {
         let object = &look.known.object;
-        let overlaps = self.overlapping(look).into_iter().collect();
+        let overlaps = self.overlapping(look);
         Version { uid: object.uid(), generation: object.metadata.generation, overlaps }
     }
 }

@@ -216,7 +216,7 @@ impl Lead {
     }
 
     /// What is known of a pool, ready to be decided on.
-    fn look(&self, name: &PoolName, among: Option<&Among>) -> Option<Look> {
+    pub(super) fn look(&self, name: &PoolName, among: Option<&Among>) -> Option<Look> {
         let index = self.known.index();
         let known = index.pools.get(name)?.clone();
         let ledger = records::pool::read(&known.object, &known.pool).ok()?;
@@ -578,16 +578,16 @@ impl Lead {
         self.write(look, &look.ledger).await
     }
 
-    /// Other pools that have addresses of this one.
-    pub(super) fn overlapping(&self, look: &Look) -> Vec<PoolName> {
+    /// Other pools that have addresses of this one, by name and UID.
+    pub(super) fn overlapping(&self, look: &Look) -> BTreeSet<(PoolName, Option<String>)> {
         let index = self.known.index();
         let others = index.pools.iter().filter(|(name, _)| **name != look.name);
         let overlapping = others.filter(|(_, other)| look.known.pool.overlaps(&other.pool).is_some());
-        overlapping.map(|(name, _)| name.clone()).collect()
+        overlapping.map(|(name, other)| (name.clone(), other.object.uid())).collect()
     }
 
     fn condition(&self, look: &Look, status: &NodeIPPoolStatus) -> Vec<crds::Condition> {
-        let overlaps = self.overlapping(look).into_iter().next().map(|name| name.to_string());
+        let overlaps = self.overlapping(look).first().map(|(name, _)| name.to_string());
         let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).contains(&look.name);
         let resets = self.known.index().marks.first(&look.name).is_some();
         let around = condition::Around { slices: &look.slices, failed, resets, overlaps };

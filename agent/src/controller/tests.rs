@@ -1,5 +1,7 @@
 //! The controller on the embedded API, in this process; hosts are played by writes to the API.
 
+mod notice;
+mod reading;
 mod stage;
 
 use std::collections::BTreeSet;

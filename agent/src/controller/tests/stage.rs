@@ -16,16 +16,17 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
+use crate::controller::{Lead, Settings};
 use crate::{embedded, records};
 
 pub(super) struct Stage {
     client: Client,
-    controller: JoinHandle<()>,
+    controller: Option<JoinHandle<()>>,
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        self.controller.abort();
+        self.controller.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -33,7 +34,17 @@ impl Stage {
     pub(super) async fn new() -> Self {
         let client = embedded::Api::in_memory().client();
         let controller = tokio::spawn(crate::controller::lead(client.clone(), Default::default()));
-        Self { client, controller }
+        Self { client, controller: Some(controller) }
+    }
+
+    /// Nobody leads but whom the test has look ([`Stage::lead`]).
+    pub(super) fn unled() -> Self {
+        Self { client: embedded::Api::in_memory().client(), controller: None }
+    }
+
+    /// A leader that knows all, and does nothing by itself.
+    pub(super) async fn lead(&self) -> Lead {
+        Lead::start(self.client.clone(), Settings::default()).await
     }
 
     /// An API server whose rules refuse whatever of the controller's writes to pools has this word, as an admission
@@ -62,7 +73,7 @@ impl Stage {
         });
         let strict = Client::new(service, "default");
         let controller = tokio::spawn(crate::controller::lead(strict, Default::default()));
-        Self { client, controller }
+        Self { client, controller: Some(controller) }
     }
 
     fn api<K>(&self) -> Api<K>
@@ -88,6 +99,10 @@ impl Stage {
 
     pub(super) async fn pool(&self, name: &str, spec: Value) {
         self.create::<NodeIPPool>(json!({"metadata": {"name": name}, "spec": spec})).await;
+    }
+
+    pub(super) async fn delete_pool(&self, name: &str) {
+        self.api::<NodeIPPool>().delete(name, &DeleteParams::default()).await.unwrap();
     }
 
     pub(super) async fn policy(&self, name: &str, spec: Value) {
@@ -124,6 +139,13 @@ impl Stage {
             .patch_status(name, &PatchParams::default(), &Patch::Merge(stamp))
             .await
             .unwrap();
+    }
+
+    /// A report with this address in it.
+    pub(super) async fn shows(&self, name: &str, ip: &str) {
+        let status = json!({"status": {"stamp": crate::api::random::id(), "pooledAddresses": [{"ip": ip}]}});
+        let api = self.api::<NodeNetworkState>();
+        api.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
     }
 
     pub(super) async fn delete_node(&self, name: &str) {
