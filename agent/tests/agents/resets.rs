@@ -101,7 +101,13 @@ impl Drop for Said {
 
 /// Two hosts with an address of one pool by each of two policies, and what they have.
 async fn two_hosts_two_policies(field: &Field) -> ([Host; 2], Value) {
-    field.pool("traffic-1", json!({"range": {"cidr": SEEDS}, "quarantine": "1s"})).await;
+    let (hosts, pool) = two_hosts_two_policies_of(field, json!({"cidr": SEEDS})).await;
+    (hosts, pool["status"]["allocations"].clone())
+}
+
+/// The same of a pool with this range, and the pool.
+async fn two_hosts_two_policies_of(field: &Field, range: Value) -> ([Host; 2], Value) {
+    field.pool("traffic-1", json!({"range": range, "quarantine": "1s"})).await;
     let hosts = [field.host("node01", 2).await, field.host("node02", 2).await];
     for (policy, card) in [("one", "eth0"), ("two", "eth1")] {
         let mut spec = address_on("traffic-1", card);
@@ -114,7 +120,7 @@ async fn two_hosts_two_policies(field: &Field) -> ([Host; 2], Value) {
     }
     let all = |pool: &Value| pool["status"]["allocated"] == 4 && condition(pool) == UP_TO_DATE;
     let pool = field.until_pool("traffic-1", "given of", all).await;
-    (hosts, pool["status"]["allocations"].clone())
+    (hosts, pool)
 }
 
 fn on_cards(hosts: &[Host; 2]) -> Vec<Vec<String>> {
@@ -280,39 +286,55 @@ pub(crate) async fn r35_r38_a_sliced_pool_is_reset(on: On) {
     field.agree().await;
 }
 
-/// R36, R37 of a sliced pool: what its own ledger says of that policy, or of that node, is put together anew. What is in slices their
-/// nodes say, and nobody touches it.
+/// R36, R37 of a sliced pool: what its own ledger says of that policy, or of that node, is put together anew, and nothing of another's.
+/// What is in slices their nodes say, and nobody touches it.
 pub(crate) async fn r36_r37_a_sliced_pool_is_reset_in_part(on: On) {
     let mut field = Field::new(on).await;
-    let range = json!({"cidr": SEEDS, "perNodeHostBits": 0});
-    field.pool("traffic-1", json!({"range": range, "quarantine": "1s"})).await;
-    let host = field.host("node01", 1).await;
-    field.policy("one", one_address("traffic-1")).await;
-    field.until_standing(&host, "one", "Available").await;
-    let had = host.addresses("eth0");
-    let name = format!("traffic-1.{}", had[0].split('/').next().expect("an address"));
-    let slice = field.until::<NodeIPSlice>(&name, "held", |_| true).await;
-    for of in ["policy one", "enactment node01.one"] {
+    let (hosts, _) = two_hosts_two_policies_of(&field, json!({"cidr": SEEDS, "perNodeHostBits": 0})).await;
+    let cards = on_cards(&hosts);
+    let slices: Api<NodeIPSlice> = Api::all(field.client());
+    let all = || async { slices.list(&Default::default()).await.expect("listed").items };
+    let before = all().await;
+    let held: Value = before.iter().flat_map(|slice| crate::world::entries(&json!(slice))).collect();
+    let parts = [
+        ("policy one", ["one", "node02"], ["two", "node02"]),
+        ("enactment node02.one", ["two", "node02"], ["two", "node01"]),
+    ];
+    for (of, within, without) in parts {
         field.lose_controller().await;
-        let (ip, entry) = stale(&json!(crate::world::entries(&slice)), ["one", "node01"]);
-        field.patch_pool_status("traffic-1", json!({"allocations": {&ip: entry}})).await;
+        let (mut ledger, mut stales, mut reset) = (held.clone(), json!({}), BTreeMap::new());
+        for whose in [within, without] {
+            let (ip, mut entry) = stale(&ledger, whose);
+            ledger[&ip] = entry.clone();
+            stales[&ip] = entry.clone();
+            if whose == within {
+                entry["state"] = json!("Quarantined");
+            }
+            reset.extend(entries(&json!({ip: entry})));
+        }
+        field.patch_pool_status("traffic-1", json!({"allocations": stales})).await;
+        let said = Said::of(&field, "traffic-1").await;
         match of {
             "policy one" => field.annotate_policy("one", RESET_POOL, json!("traffic-1")).await,
-            _ => field.annotate_enactment(&host, "one", RESET_POOL, json!("traffic-1")).await,
+            _ => field.annotate_enactment(&hosts[1], "one", RESET_POOL, json!("traffic-1")).await,
         }
         field.find_controller();
         match of {
             "policy one" => drop(field.until_policy("one", "done", is_unmarked).await),
-            _ => drop(field.until_enactment(&host, "one", "done", is_unmarked).await),
+            _ => drop(field.until_enactment(&hosts[1], "one", "done", is_unmarked).await),
         }
+        said.until(&["ReconcilingPool", "ReconciledPool"]).await;
+        assert_eq!(entries(&said.reset()), reset, "of {of}");
         told_that(&field, POOL, "PoolReset", of).await;
+        // What else is nobody's is found out then, as it would have been without.
         let is_free =
             |pool: &Value| pool["status"]["allocations"].as_object().is_some_and(|all| all.is_empty());
-        field.until_pool("traffic-1", "free of it", is_free).await;
+        field.until_pool("traffic-1", "free of both", is_free).await;
     }
-    let after = field.until::<NodeIPSlice>(&name, "there", |_| true).await;
-    assert_eq!(after["metadata"]["resourceVersion"], slice["metadata"]["resourceVersion"]);
-    assert_eq!(host.addresses("eth0"), had);
+    let version = |slice: NodeIPSlice| (slice.metadata.name, slice.metadata.resource_version);
+    let versions = |slices: Vec<NodeIPSlice>| slices.into_iter().map(version).collect::<Vec<_>>();
+    assert_eq!(versions(all().await), versions(before));
+    assert_eq!(on_cards(&hosts), cards);
     field.agree().await;
 }
 
