@@ -27,6 +27,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 mod told;
+mod word;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;

@@ -204,8 +204,8 @@ pub mod annotation {
     /// On a pool: rebuild its ledger. On a policy or an enactment, with a pool's name as the value: rebuild
     /// what that policy, or that node, holds of the pool.
     pub const RESET_POOL: &str = "nmstate.io/reset-ippool";
-    /// On a pool: this many unwitnessed releases are meant, go on with that batch. On a slice: it may go, though this many
-    /// addresses are held in it.
+    /// On a pool: this many unwitnessed releases are meant, go on with that batch. On slices whose pool is gone the same, with its
+    /// name: `4 of storage`. On a slice, a number alone: it may go, though this many addresses are held in it.
     pub const CONFIRM_RELEASE: &str = "nmstate.io/confirm-release";
     /// On a pool or a slice: give nothing new until the annotation is gone (before a restore, and by it).
     pub const HOLD: &str = "nmstate.io/hold";

@@ -7,7 +7,7 @@
 //! Who calls what:
 //! - a server of claims (the controller, or an agent on its own): [`serve()`], [`serve_without_pool`];
 //! - the controller: [`tend()`], [`may_finish`], [`rebuild()`], [`reset`], [`meet`], [`reassert`], [`went_back`]; of slices
-//!   [`tend_slices`], [`gather`];
+//!   [`tend_slices`], [`vanished_slices`], [`gather`];
 //! - the agent: [`Host`], [`inherit`], [`confirms`]; of its slices [`serve_slices`], [`slices_confirm`];
 //! - the tools that people type: [`verify()`], [`release`], [`preview()`].
 //!
@@ -48,7 +48,7 @@ pub use record::{
 pub use serve::{Answer, Asked, Reply, Served, serve, serve_without_pool};
 pub use slices::{
     NewSlice, NodeSlice, SlicedView, SlicesServed, SlicesTended, Uncovered, gather, serve_slices,
-    serve_slices_without_pool, slices_confirm, tend_slices,
+    serve_slices_without_pool, slices_confirm, tend_slices, vanished_slices,
 };
 pub use tend::{Brake, Facts, Fate, NotReleased, Released, Tended, brake_limit, may_finish, release, tend};
 pub use verify::{Claimant, Difference, Place, Sighting, Sightings, verify};

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use crds::NodeIPSlice;
-use crds::names::annotation::HOLD;
 use crds::names::finalizer;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Client, ResourceExt};
@@ -109,13 +108,15 @@ pub(crate) async fn write(
     }
 }
 
-/// Takes the word off that keeps a slice on hold, as it was read. Nothing, if somebody else wrote first, or it is gone.
-pub(crate) async fn resume(
+/// Takes an annotation off a slice, as it was read. Nothing, if somebody else wrote first, or it is gone.
+pub(crate) async fn take_off(
     client: &Client,
     object: &NodeIPSlice,
+    annotation: &str,
 ) -> Result<Option<NodeIPSlice>, kube::Error> {
     let version = object.resource_version();
-    let metadata = json!({"uid": object.uid(), "resourceVersion": version, "annotations": {HOLD: null}});
+    let metadata =
+        json!({"uid": object.uid(), "resourceVersion": version, "annotations": {annotation: null}});
     let patch = Patch::Merge(json!({"metadata": metadata}));
     match api(client).patch(&object.name_any(), &PatchParams::default(), &patch).await {
         Ok(now) => Ok(Some(now)),

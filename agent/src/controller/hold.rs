@@ -86,7 +86,7 @@ impl Lead {
             let restored =
                 object.filter(|object| object.annotations().get(HOLD).is_some_and(|why| why == RESTORED));
             if let Some(object) = restored
-                && let Some(now) = slices::resume(&self.client, &object).await?
+                && let Some(now) = slices::take_off(&self.client, &object, HOLD).await?
             {
                 self.known.slice(&crate::api::Change::Put(now.into()));
             }

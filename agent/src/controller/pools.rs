@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crds::names::annotation::{CONFIRM_RELEASE, RESET_POOL, SLICED};
+use crds::names::annotation::{RESET_POOL, SLICED};
 use crds::names::{finalizer, label, pool as names};
 use crds::{NodeIPPool, NodeIPPoolStatus, NodeNetworkConfigurationEnactment, NodeNetworkState};
 use kube::ResourceExt;
@@ -22,9 +22,8 @@ use super::answers::{self, Landed, OfPool};
 use super::known::{PoolKnown, Work};
 use super::ledger::{self, Written};
 use super::reading::{Reading, deleted};
-use super::slices::confirmed;
 use super::told::Held;
-use super::{AGAIN, Lead, condition, told};
+use super::{AGAIN, Lead, condition, told, word};
 use crate::api::error::{Trouble, optional, trouble, words};
 use crate::api::{Watched, list, random};
 use crate::clock::now;
@@ -470,7 +469,7 @@ impl Lead {
     async fn tend(&self, look: &Look) -> Result<Step, kube::Error> {
         let known = Reading::known_whole(&self.known.index());
         let quarantine = look.known.pool.quarantine();
-        let confirmed = confirmed(&*look.known.object);
+        let confirmed = word::on_pool(&look.known.object);
         let worth_it = claim::tend(&look.ledger, &known.facts(confirmed), quarantine, look.now);
         self.wait_for_quarantines(look);
         self.stopped.is(&look.name, Held::Ledger, worth_it.braked.as_ref());
@@ -487,23 +486,6 @@ impl Lead {
             Some(next) => self.write(look, &next).await,
             None => Ok(Step::On),
         }
-    }
-
-    /// An administrator's word is for the batch that waited for it (rule 4): where none does, it goes, or it would be good for another
-    /// of that size some day.
-    async fn end_confirmation(&self, look: &Look) -> Result<Step, kube::Error> {
-        if !look.known.object.annotations().contains_key(CONFIRM_RELEASE) {
-            return Ok(Step::On);
-        }
-        let known = Reading::known_whole(&self.known.index());
-        let (facts, quarantine) = (known.facts(None), look.known.pool.quarantine());
-        let own = claim::tend(&look.ledger, &facts, quarantine, look.now).braked;
-        let of_slices =
-            claim::tend_slices(&look.slices, Some(&look.ledger), &facts, quarantine, look.now).braked;
-        if own.or(of_slices).is_some() {
-            return Ok(Step::On);
-        }
-        self.patch_pool(look, json!({"annotations": {CONFIRM_RELEASE: null}})).await
     }
 
     /// The agents of these nodes are to report anew.

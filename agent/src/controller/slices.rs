@@ -4,22 +4,21 @@
 //! Taking reads everything afresh, after the slices that guard the writes. Cost: nothing where nothing is to be done; three
 //! lists and one write per slice where something is taken, two to free one; the counts at most once a second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use crds::names::annotation::CONFIRM_RELEASE;
 use crds::names::pool as names;
 use crds::{NodeIPPoolStatus, NodeIPSlice};
 use kube::ResourceExt;
-use policy::claim::{self, Entry, Ledger, NodeSlice, PoolName, SlicesTended};
+use policy::claim::{self, Entry, Facts, Ledger, NodeSlice, PoolName, SlicesTended};
 
 use super::known::{Index, Work};
 use super::pools::{Look, Step};
 use super::reading::Reading;
 use super::told::Held;
-use super::{AGAIN, Lead, QUARANTINE, condition, told};
+use super::{AGAIN, Lead, QUARANTINE, condition, told, word};
 use crate::api::slices::{self, Written};
 use crate::clock::now;
 use crate::fault;
@@ -38,11 +37,6 @@ impl Index {
         let known = self.slices.get(pool).into_iter().flat_map(|slices| slices.values());
         known.map(|known| known.object.clone()).collect()
     }
-}
-
-/// How many vanished holders an administrator confirmed.
-pub(super) fn confirmed(object: &impl ResourceExt) -> Option<usize> {
-    object.annotations().get(CONFIRM_RELEASE)?.parse().ok()
 }
 
 impl Lead {
@@ -74,34 +68,40 @@ impl Lead {
 
     /// Slices of Nodes that are gone are set aside, and later freed (rule 4); also of a pool that is gone.
     pub(super) async fn tend_slices(&self, name: &PoolName, look: Option<&Look>) -> Result<(), kube::Error> {
-        let (all, known) = {
+        let (all, objects, known) = {
             let index = self.known.index();
-            (index.slices_of(name), Reading::known_whole(&index))
+            (index.slices_of(name), index.slice_objects(name), Reading::known_whole(&index))
         };
         if all.is_empty() {
             self.stopped.is(name, Held::Slices, None);
             return Ok(());
         }
         let quarantine = look.map_or(QUARANTINE, |look| look.known.pool.quarantine());
-        let objects = self.known.index().slice_objects(name);
-        // Where there is no pool, its slices are what can be annotated; the word of one alone is about that one.
-        let confirmed = match look {
-            Some(look) => confirmed(&*look.known.object),
+        let unsaid = known.facts(None);
+        // Where there is no pool, its slices are what can be annotated.
+        let (waiting, confirmed) = match look {
+            Some(look) => (Vec::new(), word::on_pool(&look.known.object)),
             None => {
-                let mut words = objects.iter().map(|slice| confirmed(&**slice));
-                let first = words.next().flatten();
-                first.filter(|first| words.all(|word| word == Some(*first)))
+                let vanished: BTreeSet<&str> =
+                    claim::vanished_slices(&all, &unsaid).map(|slice| slice.name.as_str()).collect();
+                let is_theirs = |object: &&Arc<NodeIPSlice>| vanished.contains(object.name_any().as_str());
+                let waiting: Vec<_> = objects.iter().filter(is_theirs).cloned().collect();
+                let confirmed = word::on_all(&waiting);
+                (waiting, confirmed)
             }
         };
         let at = now();
-        let tend = |reading: &Reading| {
-            claim::tend_slices(&all, look.map(|look| &look.ledger), &reading.facts(confirmed), quarantine, at)
+        let tend = |facts: &Facts<'_>| {
+            claim::tend_slices(&all, look.map(|look| &look.ledger), facts, quarantine, at)
         };
-        let worth_it = tend(&known);
+        let worth_it = tend(&known.facts(confirmed));
         self.stopped.is(name, Held::Slices, worth_it.braked.as_ref());
         match look {
             Some(look) => told::braked(&self.events, &look.known.object, worth_it.braked),
-            None => told::braked_slices(&self.events, name, &objects, worth_it.braked),
+            None => told::braked_slices(&self.events, name, &waiting, worth_it.braked),
+        }
+        if look.is_some() || tend(&unsaid).braked.is_none() {
+            self.end_confirmations(&objects).await?;
         }
         if let Some(until) = worth_it.until {
             let wait = Duration::from_secs(until.saturating_sub(at).max(1));
@@ -111,7 +111,7 @@ impl Lead {
             return Ok(());
         }
         match self.afresh(name).await? {
-            Ok(reading) => self.take(name, look, &tend(&reading)).await,
+            Ok(reading) => self.take(name, look, &tend(&reading.facts(confirmed))).await,
             Err(hidden) => {
                 hidden.iter().for_each(|what| say(&format!("pool {name}: no slice is taken: {what}")));
                 Ok(())

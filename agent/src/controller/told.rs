@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Client, Resource, ResourceExt};
 use policy::claim::{Brake, Entry, EntryState, Ledger, NodeName, PoolName, RequestId, SlicesTended};
 
-use super::Watches;
+use super::{Watches, word};
 use crate::embedded::selector::Labels;
 use crate::events::{Events, Source};
 use crate::metrics::{self, Kept, cluster};
@@ -220,11 +220,11 @@ fn said(events: &Events, before: &NodeIPPool, now: &NodeIPPool, collided: bool) 
 /// Too many holders vanished at once.
 pub(super) fn braked(events: &Events, pool: &NodeIPPool, brake: Option<Brake>) {
     if let Some(brake) = brake {
-        events.warning(pool.object_ref(&()), BRAKED, confirm(brake));
+        events.warning(pool.object_ref(&()), BRAKED, confirm(brake, &brake.vanished.to_string()));
     }
 }
 
-/// The same of slices whose pool is gone.
+/// The same of slices whose pool is gone: these wait.
 pub(super) fn braked_slices(
     events: &Events,
     pool: &PoolName,
@@ -232,15 +232,16 @@ pub(super) fn braked_slices(
     brake: Option<Brake>,
 ) {
     if let Some((brake, first)) = brake.zip(slices.first()) {
-        let message = format!("{} on each slice of pool {pool}, which is gone", confirm(brake));
+        let word = word::for_slices(brake.vanished, pool);
+        let message = format!("{} on the slices of pool {pool}, which is gone", confirm(brake, &word));
         events.warning(first.object_ref(&()), BRAKED, message);
     }
 }
 
-fn confirm(Brake { vanished, allowed }: Brake) -> String {
+fn confirm(Brake { vanished, allowed }: Brake, word: &str) -> String {
     format!(
         "{vanished} holders vanished at once and unseen, more than {allowed}: nothing of theirs is released before an \
-        administrator confirms with the annotation {}: \"{vanished}\"",
+        administrator confirms with the annotation {}: \"{word}\"",
         crds::names::annotation::CONFIRM_RELEASE
     )
 }

@@ -434,7 +434,8 @@ pub(crate) async fn r15_r38_r40_what_cannot_be_read_ends_with_its_node(on: On) {
     field.agree().await;
 }
 
-/// Rule 4 where the pool is gone, too: its slices say how many, and the word is for them.
+/// Rule 4 where the pool is gone, too: its slices say how many, and whose. The word is for those that wait for it: on the slice of a
+/// node that lives it changes nothing, and when none waits it goes.
 pub(crate) async fn r40_slices_of_a_pool_that_is_gone_need_a_word(on: On) {
     let mut field = Field::new(on).await;
     let range = json!({"cidr": "10.20.0.0/24", "perNodeHostBits": 4});
@@ -443,12 +444,13 @@ pub(crate) async fn r40_slices_of_a_pool_that_is_gone_need_a_word(on: On) {
     spec["maxUnavailable"] = json!("100%");
     field.policy("one", spec).await;
     let mut hosts = Vec::new();
-    for name in ["node01", "node02", "node03", "node04"] {
+    for name in ["node01", "node02", "node03", "node04", "node05"] {
         hosts.push(field.host(name, 1).await);
     }
     for host in &hosts {
         field.until_standing(host, "one", "Available").await;
     }
+    let lives = hosts.pop().expect("five");
     for host in &mut hosts {
         host.stop().await;
     }
@@ -458,31 +460,47 @@ pub(crate) async fn r40_slices_of_a_pool_that_is_gone_need_a_word(on: On) {
         field.delete_node(host).await;
     }
     field.find_controller();
-    let word = "nmstate.io/confirm-release: \"4\" on each slice of pool sliced, which is gone";
+    let word = "nmstate.io/confirm-release: \"4 of sliced\" on the slices of pool sliced, which is gone";
     told_that(&field, "NodeIPSlice", "ReleaseStopped", word).await;
     let api: Api<NodeIPSlice> = Api::all(field.client());
     let all = || async { api.list(&Default::default()).await.expect("listed").items };
     let is_held =
         |slice: &NodeIPSlice| slice.ledger().allocations.values().all(|entry| entry.state.is_none());
-    let meant = Patch::Merge(json!({"metadata": {"annotations": {CONFIRM_RELEASE: "4"}}}));
+    let annotated = |word: &str| Patch::Merge(json!({"metadata": {"annotations": {CONFIRM_RELEASE: word}}}));
+    let is_theirs = |slice: &NodeIPSlice| slice.spec.node == lives.name;
     let slices = all().await;
-    assert_eq!(slices.len(), 4);
-    for slice in &slices {
-        // Of one alone it would be about that one.
+    assert_eq!(slices.len(), 5);
+    // Of one alone it would be about that one. That of the node that lives is not asked.
+    let (kept, gone): (Vec<&NodeIPSlice>, Vec<&NodeIPSlice>) =
+        slices.iter().partition(|slice| is_theirs(slice));
+    for (word, slice) in [("4", &gone), ("4 of sliced", &kept), ("4 of sliced", &gone)]
+        .into_iter()
+        .flat_map(|(word, slices)| slices.iter().map(move |slice| (word, slice)))
+    {
         assert!(all().await.iter().all(is_held), "{slices:#?}");
         let name = slice.metadata.name.as_deref().expect("a name");
-        api.patch(name, &PatchParams::default(), &meant).await.expect("annotated");
+        api.patch(name, &PatchParams::default(), &annotated(word)).await.expect("annotated");
     }
-    let name = slices[0].metadata.name.clone().expect("a name");
-    field
-        .until::<NodeIPSlice>(&name, "set aside", |slice| {
-            let all = slice["status"]["allocations"].as_object().cloned().unwrap_or_default();
-            all.values().any(|entry| entry["state"] == "Quarantined")
-        })
-        .await;
+    let is_done = |slice: &Value| {
+        let all = slice["status"]["allocations"].as_object().cloned().unwrap_or_default();
+        let is_aside = !all.is_empty() && all.values().all(|entry| entry["state"] == "Quarantined");
+        is_aside && slice["metadata"]["annotations"][CONFIRM_RELEASE].is_null()
+    };
+    for slice in &gone {
+        field
+            .until::<NodeIPSlice>(slice.metadata.name.as_deref().expect("a name"), "set aside", is_done)
+            .await;
+    }
+    let without_word = |slice: &Value| slice["metadata"]["annotations"][CONFIRM_RELEASE].is_null();
+    let name = kept[0].metadata.name.as_deref().expect("a name");
+    field.until::<NodeIPSlice>(name, "without the word", without_word).await;
+    assert!(all().await.iter().filter(|slice| is_theirs(slice)).all(is_held));
+    // A number alone says of a slice that it may go: that is somebody else's to take off.
+    api.patch(name, &PatchParams::default(), &annotated("2")).await.expect("annotated");
     // Until that quarantine is over, five minutes where no pool says another.
     let mut left = vec!["slice sliced.".to_owned()];
     left.extend(hosts.iter().map(|host| format!("enactment {}.one is of no Node", host.name)));
+    hosts.push(lives);
     left.extend(left_on(&hosts));
     field.agree_but(&left.iter().map(String::as_str).collect::<Vec<_>>()).await;
 }

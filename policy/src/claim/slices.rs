@@ -37,7 +37,7 @@ use super::record::{RefusalReason, Request, Slot, SlotKey, Time};
 use super::serve::{Answer, Asked, Reply, refuse, serve, serve_without_pool};
 use crate::pool::{Barred, NoAddress, Pool};
 
-pub use controller::{SlicesTended, Uncovered, gather, tend_slices};
+pub use controller::{SlicesTended, Uncovered, gather, tend_slices, vanished_slices};
 
 /// A slice, with its ledger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

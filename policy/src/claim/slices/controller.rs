@@ -88,22 +88,25 @@ fn is_final(reason: &QuarantineReason) -> bool {
     matches!(reason, QuarantineReason::NodeGone | QuarantineReason::Collision { .. })
 }
 
+/// Slices in which something is held by a Node that is gone, and nobody saw it go: what the brake counts, and holds up.
+pub fn vanished_slices<'a>(
+    slices: &'a [NodeSlice],
+    facts: &'a Facts<'a>,
+) -> impl Iterator<Item = &'a NodeSlice> {
+    slices.iter().filter(|slice| {
+        let is_unseen =
+            !facts.is_live(&slice.node, &slice.node_uid) && !facts.witnessed.contains(&slice.node_uid);
+        is_unseen && slice.ledger.allocations.values().any(Entry::is_held)
+    })
+}
+
 fn brake(slices: &[NodeSlice], facts: &Facts<'_>) -> Option<Brake> {
-    let held = || {
-        let entries =
-            slices.iter().flat_map(|slice| slice.ledger.allocations.values().map(move |e| (slice, e)));
-        entries.filter(|(_, entry)| entry.is_held())
+    let holders = |slices: Vec<&NodeSlice>| {
+        let held = slices.iter().flat_map(|slice| slice.ledger.allocations.values()).filter(|e| e.is_held());
+        held.map(|entry| &entry.request).collect::<BTreeSet<_>>().len()
     };
-    let unseen = |slice: &NodeSlice| {
-        !facts.is_live(&slice.node, &slice.node_uid) && !facts.witnessed.contains(&slice.node_uid)
-    };
-    let holders = held().map(|(_, entry)| &entry.request).collect::<BTreeSet<_>>().len();
-    let vanished = held()
-        .filter(|(slice, _)| unseen(slice))
-        .map(|(_, entry)| &entry.request)
-        .collect::<BTreeSet<_>>()
-        .len();
-    let allowed = brake_limit(holders);
+    let vanished = holders(vanished_slices(slices, facts).collect());
+    let allowed = brake_limit(holders(slices.iter().collect()));
     (vanished > allowed && facts.confirmed != Some(vanished)).then_some(Brake { vanished, allowed })
 }
 
