@@ -340,6 +340,18 @@ mod slices {
         }));
     }
 
+    /// A host that has an address of before the pool was sliced is selected no more, and then again: what it is then given in a slice of
+    /// its own, the pool's own ledger may still keep for what it had.
+    #[test]
+    fn what_is_set_aside_in_the_pools_ledger_does_not_hide_what_is_held() {
+        let set = [Fault::Unselected; 2];
+        hold(&[1, 2].map(|blocks| Config {
+            unsliced_before: true,
+            states: 20_000,
+            ..Config::new(2, blocks, &set)
+        }));
+    }
+
     /// What an administrator confirms is done, though another node may then be given what this one uses: were that mended,
     /// this would say so.
     #[test]

@@ -90,6 +90,11 @@ impl Entry {
         self.collides_until().is_none()
     }
 
+    /// Is it in quarantine, and may its holder have it back?
+    pub(super) fn is_set_aside(&self) -> bool {
+        !self.is_held() && self.is_recoverable()
+    }
+
     /// Until when it is nobody's, if another machine answers for it on the wire (rule 10).
     pub fn collides_until(&self) -> Option<Time> {
         match &self.state {

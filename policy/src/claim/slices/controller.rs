@@ -173,7 +173,9 @@ pub fn gather(
         !around.any(|slice| {
             let there = slice.ledger.allocations.get(ip);
             slice.is_of(&entry.node, &entry.node_uid)
-                && there.is_some_and(|there| there.is_held() && there.request == entry.request)
+                && there.is_some_and(|there| {
+                    there.is_held() && (there.request == entry.request || entry.is_set_aside())
+                })
         })
     });
     for (own, key, request, lease, standing) in claims(name, &left) {

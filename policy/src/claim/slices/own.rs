@@ -81,7 +81,10 @@ pub(super) fn combined(pool: &Ledger, own: &[NodeSlice], asked: &[Asked<'_>], no
         if !own.iter().any(|slice| slice.cidr.contains(ip)) {
             continue;
         }
+        // What the pool's ledger set aside and this node holds by now is its own, whatever id it was under.
+        let stands = |own: &Entry| own.is_held() && own.node_uid == entry.node_uid;
         match entry.request {
+            Some(_) if entry.is_set_aside() && allocations.get(ip).is_some_and(stands) => {}
             Some(_) => drop(allocations.insert(*ip, entry.clone())),
             None => drop(allocations.entry(*ip).or_insert_with(|| entry.clone())),
         }

@@ -337,6 +337,29 @@ fn rule1_what_a_holder_has_is_held_again_in_a_slice_that_goes() {
     assert!(site.own("a")[0].ledger.allocations[&ip("10.0.0.19")].is_held_by(&"a".into()));
 }
 
+// The pool's own ledger set it aside under the id of before, and its node has it again under another, in a slice: written once, and
+// then the pool's has no more of it. What a stranger answers for is more than that.
+#[test]
+fn rule1_what_the_pool_set_aside_does_not_hide_what_its_node_holds_in_a_slice() {
+    let mut site = Site::new(sliced("10.0.0.0/28", 4), vec![asking("a")]);
+    let of_before = |reason| Entry { request: Some("before".into()), ..quarantined("a", reason, None) };
+    site.ledger.allocations.insert(ip("10.0.0.5"), of_before(QuarantineReason::Orphan));
+    site.serve("a");
+    let grant = slot(site.of("a")).grant.clone().expect("a grant");
+    assert_eq!(grant.lease.ips, ips(&["10.0.0.5"]));
+    let cluster = Cluster::of(&["a"], vec![site.of("a").clone()]);
+    let look = |ledger: &Ledger| {
+        let own = site.own("a");
+        let left = gather(ledger, &name(), &site.pool, &own, &cluster.facts(), NOW);
+        (slices_confirm(ledger, &own, &grant.id, &grant.lease), left.map(|left| left.allocations.len()))
+    };
+    assert_eq!(look(&site.ledger), (true, Some(0)));
+    let mut taken = site.ledger.clone();
+    let stranger = QuarantineReason::Collision { by: stranger() };
+    taken.allocations.insert(ip("10.0.0.5"), of_before(stranger));
+    assert_eq!(look(&taken), (false, None));
+}
+
 #[test]
 fn a_holder_whose_block_is_anothers_has_lost_it_unless_the_pool_keeps_it() {
     let mut site =
@@ -576,7 +599,6 @@ fn without_a_pool_what_is_let_go_leaves_its_slice() {
     assert_eq!((gone.give_back.len(), gone.ledgers.len(), gone.answers.len()), (1, 1, 1));
 }
 
-/// R105: a /20 of /24 blocks is sixteen nodes, and with a second range thirty-two; every one serves itself.
 /// While the pool gives nothing: an empty slice goes unless its host might use it when the pool gives again.
 #[test]
 fn rule5_an_empty_slice_that_nobody_will_ask_about_goes_though_the_pool_gives_nothing() {
@@ -645,6 +667,7 @@ fn rule2_what_is_given_out_of_a_slice_that_goes_and_is_not_in_use_is_given_anew(
     }
 }
 
+/// R105: a /20 of /24 blocks is sixteen nodes, and with a second range thirty-two; every one serves itself.
 #[test]
 fn r105_two_ranges_serve_thirty_two_nodes() {
     let ranges = json!([{"name": "one", "cidr": "10.1.0.0/20", "perNodeHostBits": 8}, {"name": "two", "cidr": "10.2.0.0/20", "perNodeHostBits": 8}]);
