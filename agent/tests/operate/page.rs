@@ -223,6 +223,39 @@ fn a_range_that_gets_a_name_is_drawn_again() {
     browser.until(pressed, &json!("second 10.10.11.0/28"));
 }
 
+/// The pool that is looked at is deleted. Where nobody chose it, the next is drawn; where somebody did, nothing of it is left but a word,
+/// and it is drawn again when there is one of its name.
+#[test]
+fn a_pool_that_is_gone_is_said_to_be() {
+    let stage = stage();
+    let browser = stage.browser();
+    let delete = |pool: &str| {
+        let answer = send(&stage.address, "DELETE", &format!("{POOLS}/{pool}"), "application/json", &json!({}));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    };
+    let [title, says] = ["title", "says"].map(|id| format!("document.getElementById('{id}').textContent"));
+    let tabs = "[...document.querySelectorAll('#ranges button')].map((tab) => tab.textContent).join(' ')";
+    let cells = "document.querySelectorAll('#grid .cell').length";
+    browser.until(tabs, &json!("10.10.10.0/24"));
+    delete("traffic-1");
+    browser.until(&title, &json!("wide"));
+    browser.until(tabs, &json!("10.0.0.0/16"));
+    browser.until(cells, &json!(1024));
+    stage.pool("other", &json!({"range": {"cidr": "10.30.0.0/28"}}));
+    browser.until("document.querySelectorAll('[data-pool=wide]').length", &json!(1));
+    browser.eval("document.querySelector('[data-pool=wide]').click()");
+    browser.until("location.hash.includes('pool=wide')", &json!(true));
+    delete("wide");
+    browser.until(&says, &json!("There is no pool of this name."));
+    assert_eq!(browser.eval(&title), json!("wide"));
+    assert_eq!(browser.eval(tabs), json!(""));
+    browser.until(cells, &json!(0));
+    stage.pool("wide", &json!({"range": {"cidr": "10.40.0.0/28"}}));
+    browser.until(tabs, &json!("10.40.0.0/28"));
+    browser.until(cells, &json!(14));
+    assert!(browser.eval(&says).as_str().is_some_and(|says| says.starts_with("no condition yet")));
+}
+
 /// Without a browser: who may not look, and that a page is no way in for others.
 #[test]
 fn the_page_is_for_loopback() {
