@@ -230,7 +230,8 @@ fn a_pool_that_is_gone_is_said_to_be() {
     let stage = stage();
     let browser = stage.browser();
     let delete = |pool: &str| {
-        let answer = send(&stage.address, "DELETE", &format!("{POOLS}/{pool}"), "application/json", &json!({}));
+        let answer =
+            send(&stage.address, "DELETE", &format!("{POOLS}/{pool}"), "application/json", &json!({}));
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     };
     let [title, says] = ["title", "says"].map(|id| format!("document.getElementById('{id}').textContent"));
