@@ -11,7 +11,7 @@
 //! And a server that is stopped acknowledges too, by its kernel: an answer that doesn't begin, or stops in the middle, is given
 //! up after `ANSWER`.
 //!
-//! And what is nested too deeply to be read is left out of answers on the way ([`shallow`]).
+//! And what is nested too deeply to be read is left out of answers on the way (`shallow`).
 //!
 //! Cost: two packets of some fifty bytes in `IDLE` for each silent connection, sent and answered by the kernels alone: a
 //! thousand agents with five watches each are 330 of these a second at the API server, and no request. Nobody is woken.

@@ -117,7 +117,7 @@ impl Reading {
             match state.shown {
                 Ok(ref shown) => reading.states.push(shown.clone()),
                 Err(ref why) => {
-                    garbled.push((format!("NodeNetworkState {}: {why}", state.name_any()), state))
+                    garbled.push((format!("NodeNetworkState {}: {why}", state.name_any()), state));
                 }
             }
         }
