@@ -1,6 +1,7 @@
 //! A store that went back in time (rule 6): on hold, what holders' journals name is put together anew.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use super::claims::{Standing, claims, entry_for, highest};
 use super::work::take_in_shown;
@@ -11,9 +12,11 @@ use crate::claim::tend::{Facts, States, begin};
 use crate::pool::Pool;
 
 /// What a pool on hold learns from its holders' journals (rule 6): asserted sequences decide, and grants
-/// never count. An address that no range of the pool has is reported, nothing else (R99). When the time is over, what live hosts
-/// show and nobody claims is set aside, the ledger's sequence leaps above all that was seen, and the caller takes the hold off.
-/// `None`: nothing new.
+/// never count. When the time is over, what live hosts show and nobody claims is set aside, the ledger's
+/// sequence leaps above all that was seen, and the caller takes the hold off. `None`: nothing new.
+///
+/// An address that no range of the pool has is reported, nothing else (R99): it is of a pool of the name that was before. Not if this
+/// very pool gave it: then its ranges went back in time as well, and whoever appends that one again must find who has what.
 pub fn reassert(
     ledger: &Ledger,
     name: &PoolName,
@@ -31,7 +34,8 @@ pub fn reassert(
         // A Node that vanished meanwhile counts too: its host has a quarantine to hear of it, which begins
         // when its entry is tended (rule 4). But nothing is given back to it.
         let live = facts.is_live(&enactment.node, &enactment.node_uid);
-        for ip in lease.ips.iter().filter(|ip| pool.contains(**ip)) {
+        let is_of_pool = |ip: &&IpAddr| pool.contains(**ip) || lease.pool == ledger.pool;
+        for ip in lease.ips.iter().filter(is_of_pool) {
             let claimed = entry_for(enactment, key, request, lease, now);
             match next.allocations.get(ip) {
                 Some(entry) if entry.request.as_ref() == Some(&request.id) => {

@@ -270,10 +270,11 @@ fn rule6_an_id_holds_what_its_journal_names() {
     assert_eq!(desk.ledger.held_by(&"a".into()).collect::<Vec<_>>(), ips(&["10.0.0.2"]));
 }
 
-// Recorded, it would be in no range: never given, never removed, and in the way of a range that is to go.
+// A pool of the name that was before gave it. Recorded, it would be in no range: never given, and in the way of a range that is to go.
 #[test]
 fn r99_a_hold_records_nothing_that_no_range_has() {
-    let claims = vec![holding("a", lease(&["192.168.1.1"], 9)), holding("b", lease(&["10.0.0.2"], 8))];
+    let of_before = Lease { pool: "before".into(), ..lease(&["192.168.1.1"], 9) };
+    let claims = vec![holding("a", of_before), holding("b", lease(&["10.0.0.2"], 8))];
     let cluster = Cluster::of(&["a", "b"], claims);
     let next = reassert(&on_hold(), &name(), &pool(9), &cluster.facts(), NOW).expect("a write");
     assert_eq!(next.allocations.keys().copied().collect::<Vec<_>>(), ips(&["10.0.0.2"]));
@@ -285,6 +286,14 @@ fn r99_a_hold_records_nothing_that_no_range_has() {
     ledger.allocations.insert(ip("10.0.0.1"), held("a", 1));
     let next = reassert(&ledger, &name(), &pool(9), &cluster.facts(), NOW).expect("a write");
     assert_eq!(reason(entry(&next, "10.0.0.1")), Some(&QuarantineReason::Orphan));
+}
+
+// The backup was made before the range was appended that it is of: appended again, it must not be given to another.
+#[test]
+fn rule6_what_this_very_pool_gave_is_recorded_whatever_its_ranges_are_now() {
+    let cluster = Cluster::of(&["a"], vec![holding("a", lease(&["10.0.0.9"], 9))]);
+    let next = reassert(&on_hold(), &name(), &pool(8), &cluster.facts(), NOW).expect("a write");
+    assert!(entry(&next, "10.0.0.9").is_held_by(&"a".into()));
 }
 
 #[test]
