@@ -25,7 +25,7 @@ fn enactment(node: &str, uid: &str, id: &str) -> Arc<NodeNetworkConfigurationEna
 fn ids(enactments: &[Enactment]) -> Vec<&str> {
     let requests =
         enactments.iter().flat_map(|own| own.slots.values()).filter_map(|slot| slot.request.as_ref());
-    requests.map(|request| request.id.as_str()).collect()
+    requests.map(|request| request.id.text()).collect()
 }
 
 /// Of those that were read again, what there is now counts: one that is gone asks nothing, and one that came under its name, by another
