@@ -170,6 +170,9 @@ impl Lead {
     }
 
     async fn step(&self, look: &Look) -> Result<Step, kube::Error> {
+        if !look.ledger.gives() {
+            self.stopped.nothing(&look.name);
+        }
         if look.ledger.deleting {
             return self.ending(look).await;
         }
@@ -265,6 +268,7 @@ impl Lead {
             index.unreadable.get(name).cloned().or_else(|| index.pools.get(name).and_then(ledger))
         };
         let Some((object, why)) = found else { return Ok(false) };
+        self.stopped.nothing(name);
         let before = object.status.clone().unwrap_or_default();
         let says = condition::unsynced(&before.conditions, &condition::timestamp(now()));
         if says != before.conditions {

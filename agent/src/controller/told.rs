@@ -66,6 +66,11 @@ impl Stopped {
         }
     }
 
+    /// Nothing is taken of this pool now, for another reason.
+    pub(super) fn nothing(&self, pool: &PoolName) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(pool);
+    }
+
     fn all(&self) -> Vec<(PoolName, usize)> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.iter().map(|(pool, [own, slices])| (pool.clone(), own + slices)).collect()

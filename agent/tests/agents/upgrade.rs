@@ -101,11 +101,11 @@ async fn left_out(real: &'static Cluster) {
     let has = fleet.machines["node01"].addresses("eth0");
     put(&real.plane, Theirs, &["replace"]).await;
     real.plane.run_kubectl(&["label", "nns", "node01", "nmstate.io/force-nns-refresh=1"]);
-    until("again", || fleet.log("node01").matches("the API leaves out").count() == 2).await;
+    until("again", || fleet.log("node01").matches(words).count() == 2).await;
     put(&real.plane, Ours, &["apply", "--server-side", "--force-conflicts"]).await;
     until("no longer", || !readiness(&address).contains("leaves out")).await;
     assert_eq!(fleet.machines["node01"].addresses("eth0"), has);
-    assert_eq!(fleet.log("node01").matches("the API leaves out").count(), 2);
+    assert_eq!(fleet.log("node01").matches(words).count(), 2);
     fleet.until_standing(&["node01"], "one", "Available").await;
     fleet.agree().await;
 }

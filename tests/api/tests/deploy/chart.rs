@@ -90,6 +90,20 @@ fn values_change_what_they_say() {
     assert_eq!(pod["initContainers"][0]["image"], "registry.example/berth:1");
 }
 
+/// Agents that tolerations keep from nodes are told of by hand; that counts, and is said once.
+#[test]
+fn which_nodes_are_to_have_an_agent_is_said_once() {
+    let helmed = helmed(&[
+        "--set=agent.nodeSelector.rack=one",
+        "--set=controller.env[0].name=BERTH_AGENT_NODES,controller.env[0].value=rack=one\\,pool=storage",
+    ]);
+    let controller = the(&helmed, "Deployment", "berth-controller");
+    let env = controller["spec"]["template"]["spec"]["containers"][0]["env"].as_array().cloned();
+    let said: Vec<Value> =
+        env.unwrap_or_default().into_iter().filter(|one| one["name"] == "BERTH_AGENT_NODES").collect();
+    assert_eq!(said, [json!({"name": "BERTH_AGENT_NODES", "value": "rack=one,pool=storage"})]);
+}
+
 #[test]
 fn none_is_a_number_of_controllers() {
     let helmed = helmed(&["--set=controller.replicas=0"]);
