@@ -17,6 +17,8 @@ use std::net::IpAddr;
 #[derive(Default)]
 struct Touched<'a> {
     links: BTreeSet<&'a IfName>,
+    /// These, and what may lose its carrier with them for a while: a bridge of whose ports one is touched, and what sits on that.
+    carried: BTreeSet<&'a IfName>,
     /// What was put on a link; anything else that is new there is somebody else's doing, and stays.
     addresses: BTreeSet<(&'a IfName, IpAddr)>,
     /// Links that were made or removed: everything of theirs is the plan's.
@@ -215,7 +217,9 @@ impl Touched<'_> {
             let links = self.links.iter().filter_map(|name| before.links.get(*name));
             links.flat_map(|l| l.ipv4.addresses.iter().chain(&l.ipv6.addresses)).any(|a| a.ip == ip)
         };
-        kept.hops.iter().any(|hop| self.links.contains(&hop.dev)) || kept.source.is_some_and(sent_from)
+        // Proxied neighbours go with their link's carrier, when the kernel notices: a moment later, or not at all if it is back by then.
+        let near = if kept.kind == KeptKind::Neighbour { &self.carried } else { &self.links };
+        kept.hops.iter().any(|hop| near.contains(&hop.dev)) || kept.source.is_some_and(sent_from)
     }
 }
 
@@ -294,7 +298,12 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
         }
     }
     if !out.links.is_empty() {
-        spread(&mut out, now, before);
+        spread(&mut out.links, now, before);
+        out.carried = out.links.clone();
+        let links = now.links.values().chain(before.links.values());
+        let ports = links.filter(|link| out.links.contains(&link.name));
+        out.carried.extend(ports.filter_map(|link| link.controller.as_ref()));
+        spread(&mut out.carried, now, before);
         // A route may have lost one of several ways, and then is there but is another one.
         for route in now.routes.iter().chain(&before.routes) {
             if route.next_hops.iter().any(|hop| out.links.contains(&hop.dev)) {
@@ -306,16 +315,16 @@ fn touched<'a>(plan: &'a Plan, now: &'a Observed, before: &'a Observed) -> Touch
 }
 
 /// A step on a link may have changed what sits on it, its ports, its other end.
-fn spread<'a>(out: &mut Touched<'a>, now: &'a Observed, before: &'a Observed) {
+fn spread<'a>(links: &mut BTreeSet<&'a IfName>, now: &'a Observed, before: &'a Observed) {
     loop {
-        let size = out.links.len();
+        let size = links.len();
         for link in now.links.values().chain(before.links.values()) {
             let near = [link.sits_on(), link.controller.as_ref(), link.peer.as_ref()];
-            if near.into_iter().flatten().any(|n| out.links.contains(n)) {
-                out.links.insert(&link.name);
+            if near.into_iter().flatten().any(|n| links.contains(n)) {
+                links.insert(&link.name);
             }
         }
-        if out.links.len() == size {
+        if links.len() == size {
             return;
         }
     }

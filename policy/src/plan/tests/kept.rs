@@ -187,3 +187,22 @@ fn neighbours_and_forwarding_entries_come_back_where_they_can() {
         crate::plan::plan(&host, &desired("interfaces: [{name: br0, state: absent}]")).expect("a plan");
     assert!(gone.revert(&host).to_string().contains("restore fdb entry"), "{}", gone.revert(&host));
 }
+
+/// A bridge may lose its carrier with a port that is taken off it, and its proxied neighbours with that, before the port is back.
+#[test]
+fn neighbours_of_a_bridge_come_back_with_its_port() {
+    let bridged = "interfaces: [{name: eth9, type: ethernet, state: up, controller: br0},
+        {name: br0, type: linux-bridge, state: up, bridge: {port: [{name: eth9}]}},
+        {name: br0.5, type: vlan, state: up, vlan: {base-iface: br0, id: 5}},
+        {name: eth8, type: ethernet, state: up}]";
+    let proxy =
+        |dev: &str| kept(KeptKind::Neighbour, &format!("10.0.0.7 dev {dev} proxy"), &[hop(dev, None)]);
+    let all = ["br0", "br0.5", "eth8"].map(proxy);
+    let host = Observed { kept: all.to_vec(), ..observed(bridged) };
+    let off = plan(&host, &desired("interfaces: [{name: eth9, controller: ''}]")).expect("a plan");
+    let now = Observed { kept: Vec::new(), ..applied(&host, &off) };
+    let back = off.revert_from(&now, &host).to_string();
+    for (dev, comes) in [("br0 ", true), ("br0.5 ", true), ("eth8 ", false)] {
+        assert_eq!(back.contains(&format!("10.0.0.7 dev {dev}")), comes, "{back}");
+    }
+}
