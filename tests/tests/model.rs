@@ -352,6 +352,18 @@ mod slices {
         }));
     }
 
+    /// A stranger takes what a host has of before the pool was sliced. Its agent says so in the slice; the pool's own ledger, which has it
+    /// as the host's still, does not count more.
+    #[test]
+    fn what_a_stranger_has_is_not_held_again_by_the_pools_ledger() {
+        let beside = [(Fault::SliceDeleted, 1), (Fault::RangeDrained, 2), (Fault::Reset, 1)];
+        hold(&beside.map(|(fault, blocks)| Config {
+            unsliced_before: true,
+            states: 20_000,
+            ..Config::new(2, blocks, &[fault, Fault::WireTaken])
+        }));
+    }
+
     /// What an administrator confirms is done, though another node may then be given what this one uses: were that mended,
     /// this would say so.
     #[test]

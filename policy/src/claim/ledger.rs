@@ -95,6 +95,15 @@ impl Entry {
         !self.is_held() && self.is_recoverable()
     }
 
+    /// Does what a slice says of an address stand against what its pool's own ledger says of it? What that set aside and the slice's
+    /// node holds by now is its own, whatever id it was under. What a stranger answers for is nobody's, though the pool's ledger
+    /// may have it as Held still: its agent tells the slice alone.
+    pub(super) fn stands_against(&self, pools: &Self) -> bool {
+        let is_strangers = !self.is_recoverable() && pools.is_recoverable() && self.request == pools.request;
+        let stands = if self.is_held() { pools.is_set_aside() } else { is_strangers };
+        stands && self.node_uid == pools.node_uid
+    }
+
     /// Until when it is nobody's, if another machine answers for it on the wire (rule 10).
     pub fn collides_until(&self) -> Option<Time> {
         match &self.state {

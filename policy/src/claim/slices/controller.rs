@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use super::NodeSlice;
 use crate::claim::ledger::{Entry, EntryState, Ledger, Quarantine, QuarantineReason};
-use crate::claim::names::{NodeName, NodeUid, PoolName};
+use crate::claim::names::{NodeName, NodeUid, PoolName, RequestId};
 use crate::claim::rebuild::{Standing, claims, entry_for};
 use crate::claim::record::{Enactment, HostState, Lease, Time};
 use crate::claim::tend::{Brake, Facts, brake_limit};
@@ -153,7 +153,8 @@ impl Uncovered {
 }
 
 /// The pool's own ledger, with what journals of live Nodes name and no slice of theirs covers (a slice deleted by force, a
-/// Node re-created under its name, a pool that was not sliced before), and without what a slice has by now. `None`: it is so.
+/// Node re-created under its name, a pool that was not sliced before), and without what a slice has by now, as held or as a
+/// stranger's. `None`: it is so.
 pub fn gather(
     ledger: &Ledger,
     name: &PoolName,
@@ -167,14 +168,22 @@ pub fn gather(
     }
     let uncovered = Uncovered::of(name, slices, facts);
     let left: Vec<&Enactment> = uncovered.enactments.iter().collect();
+    // What a journal names stays until the slice has it as Held.
+    let asserted: BTreeSet<(&RequestId, IpAddr)> = claims(name, &facts.enactments)
+        .filter(|(.., standing)| *standing == Standing::Held)
+        .flat_map(|(_, _, request, lease, _)| lease.ips.iter().map(|ip| (&request.id, *ip)))
+        .collect();
+    let is_asserted =
+        |ip: &IpAddr, entry: &Entry| entry.request.as_ref().is_some_and(|id| asserted.contains(&(id, *ip)));
     let mut next = ledger.clone();
     next.allocations.retain(|ip, entry| {
         let mut around = slices.iter().filter(|slice| slice.cidr.contains(ip));
         !around.any(|slice| {
             let there = slice.ledger.allocations.get(ip);
             slice.is_of(&entry.node, &entry.node_uid)
-                && there.is_some_and(|there| {
-                    there.is_held() && (there.request == entry.request || entry.is_set_aside())
+                && there.is_some_and(|there| match there.is_held() {
+                    true => there.request == entry.request || there.stands_against(entry),
+                    false => there.stands_against(entry) && !is_asserted(ip, entry),
                 })
         })
     });

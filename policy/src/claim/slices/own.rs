@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{NodeSlice, SlicedView, requested};
-use crate::claim::ledger::{Entry, EntryState, Ledger};
+use crate::claim::ledger::{Entry, EntryState, Ledger, Quarantine, QuarantineReason};
 use crate::claim::names::RequestId;
-use crate::claim::record::{Request, Time};
+use crate::claim::record::{Lease, Request, Time};
 use crate::claim::serve::Asked;
 use crate::pool::Pool;
 
@@ -48,8 +48,10 @@ pub(super) fn tidied(view: &SlicedView<'_>) -> Vec<NodeSlice> {
         if view.shown.contains(ip) {
             return true;
         }
+        // What a stranger has had stays as long as the pool's own ledger says otherwise, which would count again.
         if let Some(until) = entry.collides_until() {
-            return view.now < until;
+            let pools = view.ledger.allocations.get(ip);
+            return view.now < until || pools.is_some_and(|pools| entry.stands_against(pools));
         }
         let id = entry.request.as_ref();
         match &entry.state {
@@ -71,7 +73,8 @@ pub(super) fn tidied(view: &SlicedView<'_>) -> Vec<NodeSlice> {
 }
 
 /// One ledger of all of them, which gives when the pool does. What the pool's own ledger has inside them counts more: it was
-/// put together from what hosts hold; what a host merely shows only keeps the address from being given.
+/// put together from what hosts hold, but for what [`Entry::stands_against`] it; what a host merely shows only keeps the address
+/// from being given.
 pub(super) fn combined(pool: &Ledger, own: &[NodeSlice], asked: &[Asked<'_>], now: Time) -> Ledger {
     let mut allocations: BTreeMap<IpAddr, Entry> = BTreeMap::new();
     for slice in own {
@@ -81,11 +84,9 @@ pub(super) fn combined(pool: &Ledger, own: &[NodeSlice], asked: &[Asked<'_>], no
         if !own.iter().any(|slice| slice.cidr.contains(ip)) {
             continue;
         }
-        // What the pool's ledger set aside and this node holds by now is its own, whatever id it was under.
-        let stands = |own: &Entry| own.is_held() && own.node_uid == entry.node_uid;
         match entry.request {
-            Some(_) if entry.is_set_aside() && allocations.get(ip).is_some_and(stands) => {}
-            Some(_) => drop(allocations.insert(*ip, entry.clone())),
+            Some(_) if allocations.get(ip).is_some_and(|own| own.stands_against(entry)) => {}
+            Some(_) => drop(allocations.insert(*ip, as_said(ip, entry, asked))),
             None => drop(allocations.entry(*ip).or_insert_with(|| entry.clone())),
         }
     }
@@ -95,6 +96,26 @@ pub(super) fn combined(pool: &Ledger, own: &[NodeSlice], asked: &[Asked<'_>], no
     let asserted = asked.iter().filter_map(requested).filter_map(|request| request.holds.as_ref());
     let sequence = own.iter().map(|slice| slice.ledger.sequence).chain(asserted.map(|lease| lease.sequence));
     Ledger { sequence: sequence.fold(now, u64::max), allocations, ..pool.clone() }
+}
+
+/// What the pool's own ledger has as Held by an id whose journal names another address is no second one of it (rule 1): it is set
+/// aside, until a controller has seen that too. So it is each time alike, and is written once.
+fn as_said(ip: &IpAddr, entry: &Entry, asked: &[Asked<'_>]) -> Entry {
+    let names_another = |lease: &Lease| {
+        let mut family = lease.ips.iter().filter(|held| held.is_ipv4() == ip.is_ipv4()).peekable();
+        family.peek().is_some() && family.all(|held| held != ip)
+    };
+    let is_another = asked.iter().any(|ask| {
+        ask.enactment.node_uid == entry.node_uid
+            && requested(ask).is_some_and(|request| {
+                request.want
+                    && entry.is_held_by(&request.id)
+                    && request.holds.as_ref().is_some_and(names_another)
+            })
+    });
+    let aside = || Quarantine { until: entry.since, reason: QuarantineReason::Orphan, witness: None };
+    let state = if is_another { EntryState::Quarantined(aside()) } else { entry.state.clone() };
+    Entry { state, ..entry.clone() }
 }
 
 /// What a journal names and is set aside under its id is Held again (rule 1), also in a slice that goes.

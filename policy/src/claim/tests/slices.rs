@@ -360,6 +360,63 @@ fn rule1_what_the_pool_set_aside_does_not_hide_what_its_node_holds_in_a_slice() 
     assert_eq!(look(&taken), (false, None));
 }
 
+// What a stranger takes of before the pool was sliced is set aside in the slice, and the pool's own ledger has it as Held still.
+#[test]
+fn rule10_what_a_stranger_has_is_not_held_again_by_the_pools_ledger() {
+    let (taken, of_before) = (ip("10.0.0.19"), lease(&["10.0.0.19"], 3));
+    let mut site = Site::new(sliced("10.0.0.0/24", 4), vec![holding("a", of_before.clone())]);
+    site.ledger.allocations.insert(taken, held("a", 3));
+    site.serve("a");
+    assert!(site.own("a")[0].ledger.allocations[&taken].is_held_by(&"a".into()));
+    let asks = request(site.of_mut("a"));
+    asks.holds = None;
+    asks.declined.insert(taken, stranger());
+    site.serve("a");
+    let another = granted_ips(site.of("a"));
+    assert_ne!(another, [taken]);
+    // The host has the other by now, and nothing more to say of the first.
+    let lease = slot(site.of("a")).grant.clone().expect("a grant").lease;
+    let asks = request(site.of_mut("a"));
+    asks.holds = Some(lease);
+    asks.declined.clear();
+    site.shown.extend(another.clone());
+    let holds = |site: &Site| {
+        let own = site.own("a");
+        own.iter().flat_map(|slice| slice.ledger.held_by(&"a".into()).collect::<Vec<_>>()).collect::<Vec<_>>()
+    };
+    let end = site.own("a")[0].first_end().expect("a quarantine");
+    for now in [end - 1, end] {
+        site.now = now;
+        for reset in [true, false] {
+            site.ledger.reset = reset;
+            site.serve("a");
+            assert_eq!(holds(&site), another);
+            assert_eq!(site.own("a")[0].first_end(), Some(end), "nobody's while the pool's ledger has it");
+        }
+    }
+    let slices = site.own("a");
+    let look = |own: Enactment| {
+        let cluster = Cluster::of(&["a"], vec![own]);
+        gather(&site.ledger, &name(), &site.pool, &slices, &cluster.facts(), end)
+    };
+    let mut asserts = site.of("a").clone();
+    request(&mut asserts).holds = Some(of_before);
+    assert!(look(asserts).is_none(), "not what a journal names");
+    site.ledger = look(site.of("a").clone()).expect("a change");
+    assert!(site.ledger.allocations.is_empty());
+    site.serve("a");
+    assert_eq!(site.own("a")[0].ledger.allocations.keys().copied().collect::<Vec<_>>(), another);
+    // A controller that read before what was so then puts it into the pool's ledger again, later than what the host has.
+    site.ledger.allocations.insert(taken, held("a", u64::MAX / 2));
+    for reset in [true, false] {
+        site.ledger.reset = reset;
+        site.serve("a");
+        site.now += 1;
+        assert_eq!(site.look("a"), SlicesServed::default(), "written once");
+        assert_eq!((holds(&site), granted_ips(site.of("a"))), (another.clone(), another.clone()));
+    }
+}
+
 #[test]
 fn a_holder_whose_block_is_anothers_has_lost_it_unless_the_pool_keeps_it() {
     let mut site =
