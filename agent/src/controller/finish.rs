@@ -14,11 +14,11 @@ use policy::claim::{Ledger, NodeName, NodeUid, PoolName, Time, may_finish};
 use serde_json::json;
 
 use super::known::{Index, Work};
-use super::reading::{deleted, is_orphan};
+use super::reading::deleted;
 use super::{Lead, QUARANTINE};
 use crate::api::error::{Trouble, optional, trouble};
 use crate::clock::now;
-use crate::records;
+use crate::records::{self, RecordError};
 use crate::telemetry::say;
 
 /// How often to look whether it may go.
@@ -91,7 +91,7 @@ impl Lead {
         }
         let whose = match records::read_owner(object.meta()) {
             Ok((node, uid)) if self.is_gone(&node, &uid).await? => format!("Node {node} is gone"),
-            Err(_) if is_orphan(object, |_, _| true) => "it is no Node's".to_owned(),
+            Err(RecordError::Missing { .. }) => "it is no Node's".to_owned(),
             _ => return Ok(()),
         };
         if self.let_go(object).await? {

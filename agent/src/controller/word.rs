@@ -44,6 +44,7 @@ pub(super) fn for_slices(count: usize, pool: &PoolName) -> String {
 }
 
 impl Lead {
+    /// Takes it off a pool where no batch waits for it.
     pub(super) async fn end_confirmation(&self, look: &Look) -> Result<Step, kube::Error> {
         if !look.known.object.annotations().contains_key(CONFIRM_RELEASE) {
             return Ok(Step::On);

@@ -27,10 +27,10 @@ pub struct Stage<'a> {
     taken: Taken,
     /// Of a sliced pool: each slice, and whose it is. By UID: a Node made anew under its name has none of what the former had.
     slices: Vec<(IpNet, NodeUid)>,
-    /// Of a sliced pool: whose each address is that somebody holds or shows, in a slice or not.
-    owners: BTreeMap<IpAddr, NodeUid>,
     /// Those of them that nodes would take.
     cut: Vec<IpNet>,
+    /// Of a sliced pool: whose each address is that somebody holds or shows, in a slice or not.
+    owners: BTreeMap<IpAddr, NodeUid>,
 }
 
 impl<'a> Stage<'a> {
